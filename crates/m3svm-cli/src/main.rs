@@ -1,0 +1,3 @@
+//! The `m3svm` program.
+
+fn main() {}

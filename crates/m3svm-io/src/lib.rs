@@ -1,0 +1,1 @@
+//! Data files in, labelled tables out.

@@ -1,0 +1,172 @@
+//! Features with labels and sample weights, checked once when built.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use crate::error::{Error, Result};
+use crate::features::Features;
+
+/// Features with one label and one weight per row. At least two classes occur; labels are in range.
+#[derive(Clone, Debug)]
+pub struct Dataset<'a> {
+    x: Features<'a>,
+    y: Cow<'a, [u32]>,
+    classes: Vec<String>,
+    weights: Option<Cow<'a, [f64]>>,
+    feature_names: Option<Vec<String>>,
+}
+
+impl<'a> Dataset<'a> {
+    /// Joins features with labels that are already numbers: `y[i] < classes.len()`.
+    pub fn new(x: Features<'a>, y: impl Into<Cow<'a, [u32]>>, classes: Vec<String>) -> Result<Self> {
+        let y = y.into();
+        if y.len() != x.rows() {
+            return Err(Error::Shape { what: "labels (one per row)", expected: x.rows(), found: y.len() });
+        }
+        let mut seen = vec![false; classes.len()];
+        for (row, &k) in y.iter().enumerate() {
+            match seen.get_mut(k as usize) {
+                Some(s) => *s = true,
+                None => return Err(Error::UnknownClass { row, label: k.to_string(), known: classes.len() }),
+            }
+        }
+        let found = seen.iter().filter(|s| **s).count();
+        if found < 2 {
+            let only = seen.iter().position(|s| *s).map(|k| classes[k].clone());
+            return Err(Error::TooFewClasses { found, only });
+        }
+        Ok(Self { x, y, classes, weights: None, feature_names: None })
+    }
+
+    /// Joins features with labels of any text. Classes are ordered as numbers if all are numbers, else as text.
+    pub fn from_labels<S: AsRef<str>>(x: Features<'a>, labels: &[S]) -> Result<Self> {
+        let classes = distinct_classes(labels);
+        let index: HashMap<&str, u32> = classes.iter().enumerate().map(|(k, c)| (c.as_str(), k as u32)).collect();
+        let y: Vec<u32> = labels.iter().map(|l| index[l.as_ref()]).collect();
+        Self::new(x, y, classes)
+    }
+
+    /// Gives every row a weight. An integer weight means the same as repeating the row that often.
+    pub fn with_weights(mut self, weights: impl Into<Cow<'a, [f64]>>) -> Result<Self> {
+        let weights = weights.into();
+        if weights.len() != self.rows() {
+            return Err(Error::Shape { what: "sample weights (one per row)", expected: self.rows(), found: weights.len() });
+        }
+        if let Some(row) = weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
+            return Err(Error::Weight { place: format!("row {}", row + 1), value: weights[row] });
+        }
+        if weights.iter().all(|w| *w == 0.0) {
+            return Err(Error::Weight { place: "at least one row (all are 0)".into(), value: 0.0 });
+        }
+        self.weights = Some(weights);
+        Ok(self)
+    }
+
+    /// Names the feature columns; the names travel in the model file.
+    pub fn with_feature_names(mut self, names: Vec<String>) -> Result<Self> {
+        if names.len() != self.x.cols() {
+            return Err(Error::Shape { what: "feature names", expected: self.x.cols(), found: names.len() });
+        }
+        self.feature_names = Some(names);
+        Ok(self)
+    }
+
+    /// The feature matrix.
+    pub fn x(&self) -> &Features<'a> {
+        &self.x
+    }
+
+    /// Class number per row.
+    pub fn y(&self) -> &[u32] {
+        &self.y
+    }
+
+    /// Class names; `y` indexes them.
+    pub fn classes(&self) -> &[String] {
+        &self.classes
+    }
+
+    /// Sample weights, if any were given.
+    pub fn weights(&self) -> Option<&[f64]> {
+        self.weights.as_deref()
+    }
+
+    /// Names of the feature columns, if known.
+    pub fn feature_names(&self) -> Option<&[String]> {
+        self.feature_names.as_deref()
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.x.rows()
+    }
+
+    /// The same data set with another feature matrix of as many rows (scaled, or reduced to its row space).
+    pub(crate) fn with_x<'b>(self, x: Features<'b>) -> Dataset<'b>
+    where
+        'a: 'b,
+    {
+        debug_assert_eq!(self.y.len(), x.rows());
+        Dataset { x, y: self.y, classes: self.classes, weights: self.weights, feature_names: self.feature_names }
+    }
+
+    /// Splits off the feature matrix, leaving the rest borrowed from `self`.
+    pub(crate) fn borrow_with_x<'b>(&'b self, x: Features<'b>) -> Dataset<'b> {
+        Dataset {
+            x,
+            y: Cow::Borrowed(&self.y),
+            classes: self.classes.clone(),
+            weights: self.weights.as_deref().map(Cow::Borrowed),
+            feature_names: self.feature_names.clone(),
+        }
+    }
+
+    /// Takes the features out to be replaced.
+    pub(crate) fn take_x(&mut self) -> Features<'a> {
+        std::mem::replace(&mut self.x, Features::empty())
+    }
+}
+
+/// The distinct labels, in numeric order if all are finite numbers, else in text order.
+fn distinct_classes<S: AsRef<str>>(labels: &[S]) -> Vec<String> {
+    let set: std::collections::HashSet<&str> = labels.iter().map(AsRef::as_ref).collect();
+    let mut classes: Vec<&str> = set.into_iter().collect();
+    classes.sort_unstable();
+    let numbers: Option<Vec<f64>> = classes.iter().map(|c| c.parse::<f64>().ok().filter(|v| v.is_finite())).collect();
+    if let Some(numbers) = numbers {
+        let mut order: Vec<usize> = (0..classes.len()).collect();
+        order.sort_by(|&a, &b| numbers[a].total_cmp(&numbers[b]));
+        return order.into_iter().map(|k| classes[k].to_string()).collect();
+    }
+    classes.into_iter().map(str::to_string).collect()
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    fn x(rows: usize) -> Features<'static> {
+        Features::dense(vec![1.0; rows], rows, 1).unwrap()
+    }
+
+    #[test]
+    fn numeric_labels_are_ordered_as_numbers_and_text_as_text() {
+        let data = Dataset::from_labels(x(3), &["10", "9", "10"]).unwrap();
+        assert_eq!(data.classes(), ["9", "10"]);
+        assert_eq!(data.y(), [1, 0, 1]);
+        let data = Dataset::from_labels(x(3), &["b", "10", "a"]).unwrap();
+        assert_eq!(data.classes(), ["10", "a", "b"]);
+    }
+
+    #[test]
+    fn broken_input_is_named() {
+        let one = Dataset::from_labels(x(2), &["a", "a"]).unwrap_err().to_string();
+        assert_eq!(one, "at least two classes are needed, found 1 (`a`)");
+        let short = Dataset::from_labels(x(3), &["a", "b"]).unwrap_err().to_string();
+        assert_eq!(short, "labels (one per row): expected 3, found 2");
+        let data = Dataset::from_labels(x(2), &["a", "b"]).unwrap();
+        let bad = data.with_weights(vec![1.0, -1.0]).unwrap_err().to_string();
+        assert_eq!(bad, "weight of row 2 must be a finite number of at least 0, found -1");
+    }
+}

@@ -1,0 +1,86 @@
+//! Products of one block of rows, on the calling thread. The one place to swap the linear-algebra backend.
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, MatMut, MatRef, Par};
+
+/// `z += X·W` for dense row-major `x` (m×d), `w` (d×c), `z` (m×c).
+pub(crate) fn mul_add(x: &[f64], cols: usize, w: &[f64], classes: usize, z: &mut [f64]) {
+    if cols == 0 || z.is_empty() {
+        return;
+    }
+    let rows = z.len() / classes;
+    matmul(
+        MatMut::from_row_major_slice_mut(z, rows, classes),
+        Accum::Add,
+        MatRef::from_row_major_slice(x, rows, cols),
+        MatRef::from_row_major_slice(w, cols, classes),
+        1.0,
+        Par::Seq,
+    );
+}
+
+/// `w += Xᵀ·G` for dense row-major `x` (m×d), `g` (m×c), `w` (d×c).
+pub(crate) fn t_mul_add(x: &[f64], cols: usize, g: &[f64], classes: usize, w: &mut [f64]) {
+    if cols == 0 || g.is_empty() {
+        return;
+    }
+    let rows = g.len() / classes;
+    matmul(
+        MatMut::from_row_major_slice_mut(w, cols, classes),
+        Accum::Add,
+        MatRef::from_row_major_slice(x, rows, cols).transpose(),
+        MatRef::from_row_major_slice(g, rows, classes),
+        1.0,
+        Par::Seq,
+    );
+}
+
+/// `z += X·W` for compressed rows.
+pub(crate) fn csr_mul_add<F: Copy + Into<f64>>(
+    indptr: &[usize],
+    indices: &[u32],
+    values: &[F],
+    w: &[f64],
+    classes: usize,
+    z: &mut [f64],
+) {
+    for (ends, z) in indptr.windows(2).zip(z.chunks_exact_mut(classes)) {
+        for e in ends[0]..ends[1] {
+            let (j, x) = (indices[e] as usize, values[e].into());
+            axpy(x, &w[j * classes..(j + 1) * classes], z);
+        }
+    }
+}
+
+/// `w += Xᵀ·G` for compressed rows.
+pub(crate) fn csr_t_mul_add<F: Copy + Into<f64>>(
+    indptr: &[usize],
+    indices: &[u32],
+    values: &[F],
+    g: &[f64],
+    classes: usize,
+    w: &mut [f64],
+) {
+    for (ends, g) in indptr.windows(2).zip(g.chunks_exact(classes)) {
+        for e in ends[0]..ends[1] {
+            let (j, x) = (indices[e] as usize, values[e].into());
+            axpy(x, g, &mut w[j * classes..(j + 1) * classes]);
+        }
+    }
+}
+
+/// `y += a·x`.
+pub(crate) fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
+    y.iter_mut().zip(x).for_each(|(y, x)| *y += a * x);
+}
+
+/// `⟨x, y⟩`, summed in four fixed lanes.
+pub(crate) fn dot(x: &[f64], y: &[f64]) -> f64 {
+    let mut lanes = [0.0; 4];
+    let (xs, ys) = (x.chunks_exact(4), y.chunks_exact(4));
+    let tail: f64 = xs.remainder().iter().zip(ys.remainder()).map(|(a, b)| a * b).sum();
+    for (x, y) in xs.zip(ys) {
+        (0..4).for_each(|l| lanes[l] += x[l] * y[l]);
+    }
+    (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]) + tail
+}

@@ -1,0 +1,193 @@
+//! Feature scaling, fitted on training rows and carried in the model.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::features::Features;
+
+/// How features are brought to comparable size before training.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scaling {
+    /// Subtract the mean, divide by the standard deviation.
+    #[default]
+    Standard,
+    /// Divide by the largest absolute value.
+    MaxAbs,
+    /// Map the range to [0, 1].
+    MinMax,
+    /// Leave features as they are.
+    None,
+}
+
+impl Scaling {
+    /// All ways of scaling, for help texts and tests.
+    pub const ALL: [Self; 4] = [Self::Standard, Self::MaxAbs, Self::MinMax, Self::None];
+
+    /// The name users type.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Standard => "standard",
+            Self::MaxAbs => "maxabs",
+            Self::MinMax => "minmax",
+            Self::None => "none",
+        }
+    }
+}
+
+/// x ↦ (x − shift)·factor per feature. For sparse data `shift` is always 0, so that zero stays zero.
+///
+/// A shift only moves the intercept, which the objective leaves (but for ε) free, so sparse and dense
+/// storage of the same table give the same classifier up to ε. Features that never change get factor 1.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scaler {
+    pub(crate) shift: Vec<f64>,
+    pub(crate) factor: Vec<f64>,
+}
+
+impl Scaler {
+    /// Learns shift and factor from the given (training) rows. Rows of weight 0 count like absent rows,
+    /// integer weights like repetition.
+    pub fn fit(scaling: Scaling, x: &Features<'_>, weights: Option<&[f64]>) -> Self {
+        let d = x.cols();
+        let n: f64 = weights.map_or(x.rows() as f64, |w| w.iter().sum());
+        let stats = Stats::of(x, weights);
+        let (mut shift, mut factor) = (vec![0.0; d], vec![1.0; d]);
+        for j in 0..d {
+            let (min, max) = (stats.min[j], stats.max[j]);
+            let (s, spread) = match scaling {
+                Scaling::None => (0.0, 1.0),
+                Scaling::MaxAbs => (0.0, min.abs().max(max.abs())),
+                Scaling::MinMax => (min, max - min),
+                Scaling::Standard => (stats.mean[j], (stats.square[j] / n).sqrt()),
+            };
+            // A spread within the rounding of the values is a constant feature: dividing would blow up noise.
+            let constant = spread <= 1e-13 * min.abs().max(max.abs());
+            factor[j] = if constant || !(1.0 / spread).is_finite() { 1.0 } else { 1.0 / spread };
+            shift[j] = if x.is_sparse() { 0.0 } else { s };
+        }
+        Self { shift, factor }
+    }
+
+    /// Whether it changes nothing.
+    pub fn is_identity(&self) -> bool {
+        self.shift.iter().all(|s| *s == 0.0) && self.factor.iter().all(|f| *f == 1.0)
+    }
+
+    /// Scales features, in place where the matrix owns its values.
+    pub fn apply<'a>(&self, x: Features<'a>) -> Result<Features<'a>> {
+        if x.cols() != self.shift.len() {
+            return Err(Error::Shape { what: "features", expected: self.shift.len(), found: x.cols() });
+        }
+        if self.is_identity() {
+            return Ok(x);
+        }
+        Ok(x.map_columns(|j, v| (v - self.shift[j]) * self.factor[j]))
+    }
+
+    /// Moves the scaling into the weights: `(x − s)·f·W + b = x·W′ + b′`.
+    pub(crate) fn fold_into(&self, weights: &mut [f64], intercept: &mut [f64]) {
+        let classes = intercept.len();
+        for (j, row) in weights.chunks_exact_mut(classes).enumerate() {
+            for (w, b) in row.iter_mut().zip(intercept.iter_mut()) {
+                *w *= self.factor[j];
+                *b -= *w * self.shift[j];
+            }
+        }
+    }
+}
+
+/// Weighted moments and the range of every column, zeros of sparse storage included.
+struct Stats {
+    min: Vec<f64>,
+    max: Vec<f64>,
+    mean: Vec<f64>,
+    /// Σ w (x − mean)².
+    square: Vec<f64>,
+}
+
+impl Stats {
+    fn of(x: &Features<'_>, weights: Option<&[f64]>) -> Self {
+        let d = x.cols();
+        let (mut min, mut max) = (vec![f64::INFINITY; d], vec![f64::NEG_INFINITY; d]);
+        let (mut sum, mut mass) = (vec![0.0; d], vec![0.0; d]);
+        let mut total = 0.0;
+        let mut rows_used = 0usize;
+        let mut stored = vec![0usize; d];
+        let weight = |i: usize| weights.map_or(1.0, |w| w[i]);
+        for i in 0..x.rows() {
+            let w = weight(i);
+            if w == 0.0 {
+                continue;
+            }
+            total += w;
+            rows_used += 1;
+            x.for_each_in_row(i, |j, v| {
+                min[j] = min[j].min(v);
+                max[j] = max[j].max(v);
+                sum[j] += w * v;
+                mass[j] += w;
+                stored[j] += 1;
+            });
+        }
+        for j in 0..d {
+            if stored[j] < rows_used {
+                min[j] = min[j].min(0.0);
+                max[j] = max[j].max(0.0);
+            }
+        }
+        let mean: Vec<f64> = sum.iter().map(|s| s / total).collect();
+        // Second pass around the mean: the textbook one-pass formula loses all digits when mean ≫ spread.
+        let mut square = vec![0.0; d];
+        for i in 0..x.rows() {
+            let w = weight(i);
+            if w > 0.0 {
+                x.for_each_in_row(i, |j, v| square[j] += w * (v - mean[j]).powi(2));
+            }
+        }
+        (0..d).for_each(|j| square[j] += (total - mass[j]) * mean[j] * mean[j]);
+        Self { min, max, mean, square }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    fn column(values: &[f64]) -> Features<'static> {
+        Features::dense(values.to_vec(), values.len(), 1).unwrap()
+    }
+
+    fn scaled(scaling: Scaling, values: &[f64]) -> Vec<f64> {
+        let x = column(values);
+        let x = Scaler::fit(scaling, &x, None).apply(x).unwrap();
+        (0..values.len()).map(|i| x.get(i, 0)).collect()
+    }
+
+    #[test]
+    fn each_scaling_by_hand() {
+        assert_eq!(scaled(Scaling::Standard, &[1.0, 3.0]), [-1.0, 1.0]);
+        assert_eq!(scaled(Scaling::MaxAbs, &[1.0, -4.0]), [0.25, -1.0]);
+        assert_eq!(scaled(Scaling::MinMax, &[1.0, 3.0, 2.0]), [0.0, 1.0, 0.5]);
+        assert_eq!(scaled(Scaling::None, &[1.0, 3.0]), [1.0, 3.0]);
+        assert_eq!(scaled(Scaling::Standard, &[7.0, 7.0, 7.0]), [0.0, 0.0, 0.0]);
+        assert_eq!(scaled(Scaling::Standard, &[0.1, 0.1, 0.1]).iter().filter(|v| v.abs() > 1e-12).count(), 0);
+    }
+
+    #[test]
+    fn weights_equal_repetition_and_sparse_zeros_count() {
+        let (x, w) = (column(&[1.0, 5.0, 9.0]), [2.0, 0.0, 1.0]);
+        let repeated = column(&[1.0, 1.0, 9.0]);
+        for scaling in Scaling::ALL {
+            assert_eq!(Scaler::fit(scaling, &x, Some(&w)), Scaler::fit(scaling, &repeated, None));
+        }
+        let dense = column(&[0.0, 3.0, 0.0, 1.0]);
+        let sparse = Features::csr(vec![0, 0, 1, 1, 2], vec![0, 0], vec![3.0, 1.0], 1).unwrap();
+        for scaling in Scaling::ALL {
+            let (d, s) = (Scaler::fit(scaling, &dense, None), Scaler::fit(scaling, &sparse, None));
+            assert!((d.factor[0] - s.factor[0]).abs() < 1e-15);
+            assert_eq!(s.shift, [0.0]);
+        }
+    }
+}
