@@ -1,0 +1,188 @@
+//! What one sample pays, as a function of its score row `z = Wᵀx + b` alone. A loss never sees `X` or `W`.
+//!
+//! One file per loss. A new loss is its file, one arm of [`AnyLoss`] and one line of [`AnyLoss::examples`];
+//! a loss that only you need implements [`Loss`] (two methods) and is handed to [`crate::Risk`] directly.
+
+mod pairwise_logistic;
+mod smooth_hinge;
+mod softmax;
+
+use serde::{Deserialize, Serialize};
+
+pub use pairwise_logistic::PairwiseLogistic;
+pub use smooth_hinge::SmoothHinge;
+pub use softmax::Softmax;
+
+use crate::error::Result;
+
+/// How the curvature ∇²ℓ of one row is written down; see [`Loss::curvature`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// c numbers `h`: `Σ_{k≠y} hₖ (eₖ − e_y)(eₖ − e_y)ᵀ`, with `h_y = 0`. Every class is compared with the true one.
+    Star,
+    /// c numbers `q`: `diag(q) − q qᵀ`. Every class is compared with every other.
+    Softmax,
+    /// The c×c matrix itself.
+    Dense,
+}
+
+impl Shape {
+    /// Numbers per row.
+    pub fn len(self, classes: usize) -> usize {
+        match self {
+            Self::Star | Self::Softmax => classes,
+            Self::Dense => classes * classes,
+        }
+    }
+
+    /// Adds `H·v` to `out` for the curvature `h` of a row of class `y`.
+    pub(crate) fn apply(self, h: &[f64], y: usize, v: &[f64], out: &mut [f64]) {
+        match self {
+            Self::Star => {
+                let mut sum = 0.0;
+                for k in 0..v.len() {
+                    let t = h[k] * (v[k] - v[y]);
+                    out[k] += t;
+                    sum += t;
+                }
+                out[y] -= sum;
+            }
+            Self::Softmax => {
+                let mean: f64 = h.iter().zip(v).map(|(q, v)| q * v).sum();
+                (0..v.len()).for_each(|k| out[k] += h[k] * (v[k] - mean));
+            }
+            Self::Dense => {
+                for (row, o) in h.chunks_exact(v.len()).zip(out) {
+                    *o += row.iter().zip(v).map(|(h, v)| h * v).sum::<f64>();
+                }
+            }
+        }
+    }
+
+    /// The weight of the pair (k, l): minus the off-diagonal entry of the curvature.
+    pub(crate) fn pair(self, h: &[f64], y: usize, k: usize, l: usize) -> f64 {
+        match self {
+            Self::Star if y == k => h[l],
+            Self::Star if y == l => h[k],
+            Self::Star => 0.0,
+            Self::Softmax => h[k] * h[l],
+            Self::Dense => -h[k * h.len().isqrt() + l],
+        }
+    }
+}
+
+/// ℓ(z, y): convex, never negative, differentiable. Only the first two methods are needed; the others have defaults
+/// that are right for every such loss and are overridden where something faster or sharper is known.
+pub trait Loss: Send + Sync + std::fmt::Debug {
+    /// Returns ℓ(z, y) and writes ∂ℓ/∂z into `dz`.
+    fn value_grad(&self, z: &[f64], y: usize, dz: &mut [f64]) -> f64;
+
+    /// `out = ∇²ℓ(z, y)·v`; where ∇² does not exist, any positive semidefinite generalised Hessian.
+    fn hess_vec(&self, z: &[f64], y: usize, v: &[f64], out: &mut [f64]);
+
+    /// Refuses parameters outside their range.
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Whether ℓ(z + t·1, y) = ℓ(z, y) for every t. All losses of the paper have this.
+    fn shift_invariant(&self) -> bool {
+        true
+    }
+
+    /// `value_grad` on consecutive rows (`z`, `dz`: m×c; `y`, `values`: m).
+    fn value_grad_rows(&self, z: &[f64], y: &[u32], dz: &mut [f64], values: &mut [f64]) {
+        let c = z.len() / y.len().max(1);
+        for (i, value) in values.iter_mut().enumerate() {
+            let row = i * c..(i + 1) * c;
+            *value = self.value_grad(&z[row.clone()], y[i] as usize, &mut dz[row]);
+        }
+    }
+
+    /// An easier loss of the same family that tends to this one as μ → 0, for solvers that follow a path. `None`
+    /// if the loss is smooth enough as it is.
+    fn relaxed(&self, _mu: f64) -> Option<Box<dyn Loss>> {
+        None
+    }
+
+    /// Smoothing of the loss itself, in units of μ: below it `relaxed` changes nothing any more.
+    fn path_end(&self) -> f64 {
+        1.0
+    }
+
+    /// Shape in which [`Loss::curvature`] writes.
+    fn shape(&self) -> Shape {
+        Shape::Dense
+    }
+
+    /// Numbers of dual state per row that [`Loss::curvature`] wants to be kept for it (started at 0).
+    fn dual_len(&self, _classes: usize) -> usize {
+        0
+    }
+
+    /// Writes the curvature of consecutive rows for a Newton step. With dual state it may differ from ∇²ℓ away from the
+    /// optimum, but is positive semidefinite everywhere.
+    fn curvature_rows(&self, z: &[f64], y: &[u32], _dual: &[f64], h: &mut [f64]) {
+        let c = z.len() / y.len().max(1);
+        let mut unit = vec![0.0; c];
+        for (i, h) in h.chunks_exact_mut(c * c).enumerate() {
+            for (k, out) in h.chunks_exact_mut(c).enumerate() {
+                unit[k] = 1.0;
+                self.hess_vec(&z[i * c..(i + 1) * c], y[i] as usize, &unit, out);
+                unit[k] = 0.0;
+            }
+        }
+    }
+
+    /// Moves the dual state of consecutive rows along with a full Newton step whose scores change by `step`.
+    fn dual_rows(&self, _z: &[f64], _y: &[u32], _step: &[f64], _dual: &mut [f64]) {}
+
+    /// −ℓ*(∂ℓ/∂z) at a point where `value_grad` gave (`value`, `dz`): what the row adds to the lower bound. When called on
+    /// `self` with the gradient of a relaxed loss, must still be a valid (if weaker) bound.
+    fn dual_value(&self, z: &[f64], _y: usize, value: f64, dz: &[f64]) -> f64 {
+        value - dz.iter().zip(z).map(|(g, z)| g * z).sum::<f64>()
+    }
+
+    /// Replaces scores by class probabilities if the loss defines them; `false` if it does not.
+    fn probabilities(&self, _z: &mut [f64]) -> bool {
+        false
+    }
+}
+
+/// The losses that have a name in the command line, in Python and in model files.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum AnyLoss {
+    /// See [`SmoothHinge`].
+    SmoothHinge(SmoothHinge),
+    /// See [`Softmax`].
+    Softmax(Softmax),
+    /// See [`PairwiseLogistic`].
+    PairwiseLogistic(PairwiseLogistic),
+}
+
+impl AnyLoss {
+    /// One of each, for test tables, help texts and docs.
+    pub fn examples() -> Vec<Self> {
+        vec![
+            Self::SmoothHinge(SmoothHinge { delta: 0.5 }),
+            Self::Softmax(Softmax {}),
+            Self::PairwiseLogistic(PairwiseLogistic {}),
+        ]
+    }
+
+    /// The loss behind the name.
+    pub fn as_dyn(&self) -> &dyn Loss {
+        match self {
+            Self::SmoothHinge(l) => l,
+            Self::Softmax(l) => l,
+            Self::PairwiseLogistic(l) => l,
+        }
+    }
+}
+
+impl Default for AnyLoss {
+    fn default() -> Self {
+        Self::SmoothHinge(SmoothHinge::default())
+    }
+}

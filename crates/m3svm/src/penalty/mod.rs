@@ -1,0 +1,146 @@
+//! What the weights pay. A penalty never sees labels, samples or the intercept.
+//!
+//! One file per penalty; weights are d×c row-major. Methods that fill gradients and products *add* to them.
+
+mod curvature;
+mod none;
+mod pairwise;
+mod ridge;
+
+use serde::{Deserialize, Serialize};
+
+pub use curvature::Curvature;
+pub use none::NoPenalty;
+pub use pairwise::{Norm, Pairwise};
+pub use ridge::Ridge;
+
+use crate::error::Result;
+
+/// What a penalty contributes to the Fenchel lower bound when the loss gradient is scaled by t ∈ [0, `limit`]:
+/// `min_U t⟨S, U⟩ + R(U) + ε‖U‖² ≥ −conjugate·t^power − quadratic·t²`.
+#[derive(Clone, Copy, Debug)]
+pub struct DualTerms {
+    /// Σ R*(ζ) at t = 1.
+    pub conjugate: f64,
+    /// Degree of homogeneity of R*; irrelevant where `conjugate` is 0.
+    pub power: f64,
+    /// What the ε-term pays at t = 1.
+    pub quadratic: f64,
+    /// Largest feasible t, at most 1.
+    pub limit: f64,
+}
+
+/// R(W), convex unless it says otherwise.
+pub trait Penalty: Send + Sync + std::fmt::Debug {
+    /// Returns R(W) and adds ∇R(W) to `grad`.
+    fn value_grad(&self, w: &[f64], classes: usize, grad: &mut [f64]) -> f64;
+
+    /// R(W) alone.
+    fn value(&self, w: &[f64], classes: usize) -> f64;
+
+    /// Adds ∇²R(W)·v to `out`, where ∇² exists.
+    fn hess_vec(&self, w: &[f64], classes: usize, v: &[f64], out: &mut [f64]);
+
+    /// Refuses parameters outside their range.
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Whether R is convex, so that an optimum is global and can be certified.
+    fn convex(&self) -> bool {
+        true
+    }
+
+    /// Whether R(QW) = R(W) for every rotation Q of feature space, so that the optimum lies in the span of the rows.
+    fn rotation_invariant(&self) -> bool {
+        true
+    }
+
+    /// R with its kinks rounded off at radius τ; `None` if R has none.
+    fn relaxed(&self, _tau: f64) -> Option<Box<dyn Penalty>> {
+        None
+    }
+
+    /// Numbers of dual state that [`Penalty::curvature`] wants to be kept for it (started at 0).
+    fn dual_len(&self, _features: usize, _classes: usize) -> usize {
+        0
+    }
+
+    /// The curvature for a Newton step; positive semidefinite whatever the dual state.
+    fn curvature(&self, w: &[f64], classes: usize, dual: &[f64]) -> Curvature;
+
+    /// Moves the dual state along with a full Newton step.
+    fn move_dual(&self, _w: &[f64], _classes: usize, _step: &[f64], _dual: &mut [f64]) {}
+
+    /// Lower bound of `⟨S, U⟩ + R(U) + ε‖U‖²` over all U, from the point `w` at which the loss has gradient S. Also valid for
+    /// the exact penalty when `self` is a relaxed one.
+    fn dual_terms(&self, w: &[f64], classes: usize, loss_grad: &[f64], epsilon: f64) -> DualTerms;
+}
+
+/// The penalties that have a name in the command line, in Python and in model files.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum AnyPenalty {
+    /// See [`Pairwise`].
+    Pairwise(Pairwise),
+    /// See [`Ridge`].
+    Ridge(Ridge),
+    /// See [`NoPenalty`].
+    None(NoPenalty),
+}
+
+impl AnyPenalty {
+    /// A representative of every kind, for test tables and docs.
+    pub fn examples() -> Vec<Self> {
+        let pair = |norm, p| Self::Pairwise(Pairwise::new(norm, 0.3, p));
+        vec![
+            pair(Norm::L2, 4.0),
+            pair(Norm::L2, 2.0),
+            pair(Norm::L2, 1.5),
+            pair(Norm::L2, 1.0),
+            pair(Norm::L2, 0.5),
+            pair(Norm::L1, 2.0),
+            pair(Norm::L1, 1.0),
+            Self::Ridge(Ridge { lambda: 0.3 }),
+            Self::None(NoPenalty {}),
+        ]
+    }
+
+    /// The penalty behind the name.
+    pub fn as_dyn(&self) -> &dyn Penalty {
+        match self {
+            Self::Pairwise(p) => p,
+            Self::Ridge(p) => p,
+            Self::None(p) => p,
+        }
+    }
+}
+
+impl Default for AnyPenalty {
+    fn default() -> Self {
+        Self::Pairwise(Pairwise::default())
+    }
+}
+
+/// The d×c matrix as c×d: class vectors become contiguous.
+pub(crate) fn by_class(w: &[f64], classes: usize) -> Vec<f64> {
+    let d = w.len() / classes;
+    let mut out = vec![0.0; w.len()];
+    for (j, row) in w.chunks_exact(classes).enumerate() {
+        row.iter()
+            .enumerate()
+            .for_each(|(k, v)| out[k * d + j] = *v);
+    }
+    out
+}
+
+/// Calls `f(number, k, l)` for the pairs k < l in a fixed order.
+pub(crate) fn pairs(classes: usize, mut f: impl FnMut(usize, usize, usize)) {
+    let mut number = 0;
+    for k in 0..classes {
+        for l in k + 1..classes {
+            f(number, k, l);
+            number += 1;
+        }
+    }
+}

@@ -1,0 +1,434 @@
+//! The objective: the chain rule between data, loss and penalty, written once.
+//!
+//! ```text
+//! F(W, b) = Σᵢ ωᵢ ℓ(Wᵀxᵢ + b, yᵢ) + R(W) + ε(‖W‖² + ‖b‖²)
+//! ```
+//!
+//! A *sum* over samples and over unordered class pairs, as in the paper. Conversions to other scalings of λ are in the crate
+//! documentation. Parameters are flat: d rows of W (d×c, row-major), then the row b if there is an intercept.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use crate::certificate::Certificate;
+use crate::dataset::Dataset;
+use crate::features::Features;
+use crate::kernel::{axpy, dot};
+use crate::loss::{Loss, Shape};
+use crate::objective::Objective;
+use crate::partition::Partition;
+use crate::penalty::Penalty;
+
+/// The function that a fit minimises.
+#[derive(Clone, Debug)]
+pub struct Risk<'a> {
+    pub(crate) x: &'a Features<'a>,
+    pub(crate) y: &'a [u32],
+    pub(crate) classes: usize,
+    pub(crate) weights: Option<Cow<'a, [f64]>>,
+    pub(crate) loss: &'a dyn Loss,
+    pub(crate) penalty: &'a dyn Penalty,
+    pub(crate) epsilon: f64,
+    pub(crate) intercept: bool,
+    partition: Partition,
+}
+
+/// What one pass over the loss of all rows gives.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LossSums {
+    /// Σ ω ℓ.
+    pub(crate) value: f64,
+    /// Σ −ω ℓ*(∇ℓ), for the lower bound.
+    pub(crate) dual: f64,
+}
+
+impl<'a> Risk<'a> {
+    /// The objective of a data set with any loss and penalty, also your own.
+    pub fn new(
+        data: &'a Dataset<'a>,
+        loss: &'a dyn Loss,
+        penalty: &'a dyn Penalty,
+        epsilon: f64,
+        intercept: bool,
+    ) -> Self {
+        let weights = data.weights().map(Cow::Borrowed);
+        Self::from_parts(
+            data.x(),
+            data.y(),
+            data.classes().len(),
+            weights,
+            loss,
+            penalty,
+            epsilon,
+            intercept,
+        )
+    }
+
+    pub(crate) fn from_parts(
+        x: &'a Features<'a>,
+        y: &'a [u32],
+        classes: usize,
+        weights: Option<Cow<'a, [f64]>>,
+        loss: &'a dyn Loss,
+        penalty: &'a dyn Penalty,
+        epsilon: f64,
+        intercept: bool,
+    ) -> Self {
+        let row_cost = x.stored() / x.rows().max(1) + 4 * classes;
+        let partition = Partition::new(x.rows(), row_cost, (x.cols() + 1) * classes);
+        Self {
+            x,
+            y,
+            classes,
+            weights,
+            loss,
+            penalty,
+            epsilon,
+            intercept,
+            partition,
+        }
+    }
+
+    /// Numbers in W.
+    pub(crate) fn weights_len(&self) -> usize {
+        self.x.cols() * self.classes
+    }
+
+    /// Weight of row `i`.
+    pub(crate) fn weight(&self, i: usize) -> f64 {
+        self.weights.as_ref().map_or(1.0, |w| w[i])
+    }
+
+    /// `z = X·W + 1bᵀ` for a range of rows.
+    fn block_scores(&self, rows: Range<usize>, theta: &[f64], z: &mut [f64]) {
+        let (w, b) = theta.split_at(self.weights_len());
+        if self.intercept {
+            z.chunks_exact_mut(self.classes)
+                .for_each(|row| row.copy_from_slice(b));
+        } else {
+            z.fill(0.0);
+        }
+        self.x.mul_add(rows, w, self.classes, z);
+    }
+
+    /// `out += X̃ᵀ·G` for a range of rows, intercept row included.
+    fn block_pull(&self, rows: Range<usize>, g: &[f64], out: &mut [f64]) {
+        let (w, b) = out.split_at_mut(self.weights_len());
+        self.x.t_mul_add(rows, g, self.classes, w);
+        if self.intercept {
+            g.chunks_exact(self.classes)
+                .for_each(|row| axpy(1.0, row, b));
+        }
+    }
+
+    /// All scores, n×c.
+    pub(crate) fn scores(&self, theta: &[f64], z: &mut [f64]) {
+        let c = self.classes;
+        self.partition.map_mut(z, c, |range, z| {
+            for block in self.partition.blocks(range.clone()) {
+                let at = block.start - range.start;
+                let len = block.len();
+                self.block_scores(block, theta, &mut z[at * c..(at + len) * c]);
+            }
+        });
+    }
+
+    /// Sums the loss over given scores and adds its gradient to `grad`. The dual value is that of the risk's own loss.
+    pub(crate) fn loss_pass(&self, loss: &dyn Loss, z: &[f64], grad: &mut [f64]) -> LossSums {
+        let parts = self.partition.map(|range| {
+            let mut grad = vec![0.0; self.dim()];
+            let mut g = vec![0.0; self.partition.block() * self.classes];
+            let mut values = vec![0.0; self.partition.block()];
+            let mut sums = LossSums::default();
+            for block in self.partition.blocks(range) {
+                let z = &z[block.start * self.classes..block.end * self.classes];
+                let part = self.block_loss(loss, block, z, &mut g, &mut values, &mut grad);
+                sums.value += part.value;
+                sums.dual += part.dual;
+            }
+            (sums, grad)
+        });
+        gather(parts, grad)
+    }
+
+    fn block_loss(
+        &self,
+        loss: &dyn Loss,
+        block: Range<usize>,
+        z: &[f64],
+        g: &mut [f64],
+        values: &mut [f64],
+        grad: &mut [f64],
+    ) -> LossSums {
+        let c = self.classes;
+        let (g, values) = (&mut g[..z.len()], &mut values[..block.len()]);
+        loss.value_grad_rows(z, &self.y[block.clone()], g, values);
+        let mut sums = LossSums::default();
+        for (at, i) in block.clone().enumerate() {
+            let (z, g) = (&z[at * c..(at + 1) * c], &mut g[at * c..(at + 1) * c]);
+            let weight = self.weight(i);
+            sums.value += weight * values[at];
+            sums.dual += weight * self.loss.dual_value(z, self.y[i] as usize, values[at], g);
+            if weight != 1.0 {
+                g.iter_mut().for_each(|g| *g *= weight);
+            }
+        }
+        self.block_pull(block, g, grad);
+        sums
+    }
+
+    /// φ(t) = Σ ω ℓ(z + t·dz) and φ′(t).
+    pub(crate) fn loss_along(&self, loss: &dyn Loss, z: &[f64], dz: &[f64], t: f64) -> (f64, f64) {
+        let c = self.classes;
+        let parts = self.partition.map(|range| {
+            let room = self.partition.block();
+            let (mut at, mut g, mut values) =
+                (vec![0.0; room * c], vec![0.0; room * c], vec![0.0; room]);
+            let (mut value, mut slope) = (0.0, 0.0);
+            for block in self.partition.blocks(range) {
+                let span = block.start * c..block.end * c;
+                let (z, dz) = (&z[span.clone()], &dz[span]);
+                let (at, g, values) = (
+                    &mut at[..z.len()],
+                    &mut g[..z.len()],
+                    &mut values[..block.len()],
+                );
+                at.iter_mut()
+                    .zip(z.iter().zip(dz))
+                    .for_each(|(a, (z, d))| *a = z + t * d);
+                loss.value_grad_rows(at, &self.y[block.clone()], g, values);
+                for (k, i) in block.enumerate() {
+                    let weight = self.weight(i);
+                    value += weight * values[k];
+                    slope += weight * dot(&g[k * c..(k + 1) * c], &dz[k * c..(k + 1) * c]);
+                }
+            }
+            (value, slope)
+        });
+        parts
+            .iter()
+            .fold((0.0, 0.0), |(a, b), (v, s)| (a + v, b + s))
+    }
+
+    /// Fills the curvature of every row, sample weights included.
+    pub(crate) fn curvature(&self, loss: &dyn Loss, z: &[f64], dual: &[f64], h: &mut [f64]) {
+        let (c, len) = (self.classes, loss.shape().len(self.classes));
+        let per = loss.dual_len(c);
+        self.partition.map_mut(h, len, |range, h| {
+            for block in self.partition.blocks(range.clone()) {
+                let at = (block.start - range.start) * len;
+                let z = &z[block.start * c..block.end * c];
+                let dual = &dual[block.start * per..block.end * per];
+                loss.curvature_rows(
+                    z,
+                    &self.y[block.clone()],
+                    dual,
+                    &mut h[at..at + block.len() * len],
+                );
+            }
+            if loss.shape() != Shape::Softmax && self.weights.is_some() {
+                for (i, h) in range.zip(h.chunks_exact_mut(len)) {
+                    let weight = self.weight(i);
+                    h.iter_mut().for_each(|h| *h *= weight);
+                }
+            }
+        });
+    }
+
+    /// The sample weight that is not yet inside the stored curvature of row `i`.
+    pub(crate) fn outside_weight(&self, shape: Shape, i: usize) -> f64 {
+        if shape == Shape::Softmax {
+            self.weight(i)
+        } else {
+            1.0
+        }
+    }
+
+    /// Moves the dual state along a full step.
+    pub(crate) fn move_dual(&self, loss: &dyn Loss, z: &[f64], step: &[f64], dual: &mut [f64]) {
+        let c = self.classes;
+        let per = loss.dual_len(c);
+        if per == 0 {
+            return;
+        }
+        self.partition.map_mut(dual, per, |range, dual| {
+            let span = range.start * c..range.end * c;
+            loss.dual_rows(&z[span.clone()], &self.y[range], &step[span], dual);
+        });
+    }
+
+    /// `out += X̃ᵀ H X̃ v` for the stored curvature `h` of every row.
+    pub(crate) fn curvature_product(&self, shape: Shape, h: &[f64], v: &[f64], out: &mut [f64]) {
+        let (c, len) = (self.classes, shape.len(self.classes));
+        let parts = self.partition.map(|range| {
+            let room = self.partition.block() * c;
+            let (mut scores, mut g, mut part) =
+                (vec![0.0; room], vec![0.0; room], vec![0.0; v.len()]);
+            for block in self.partition.blocks(range) {
+                let size = block.len() * c;
+                let (scores, g) = (&mut scores[..size], &mut g[..size]);
+                self.block_scores(block.clone(), v, scores);
+                g.fill(0.0);
+                for (at, i) in block.clone().enumerate() {
+                    let row = at * c..(at + 1) * c;
+                    let g = &mut g[row.clone()];
+                    shape.apply(
+                        &h[i * len..(i + 1) * len],
+                        self.y[i] as usize,
+                        &scores[row],
+                        g,
+                    );
+                    let weight = self.outside_weight(shape, i);
+                    if weight != 1.0 {
+                        g.iter_mut().for_each(|g| *g *= weight);
+                    }
+                }
+                self.block_pull(block, g, &mut part);
+            }
+            (LossSums::default(), part)
+        });
+        gather(parts, out);
+    }
+
+    /// R(W) + ε‖θ‖², adding the gradient.
+    pub(crate) fn penalty_grad(
+        &self,
+        penalty: &dyn Penalty,
+        theta: &[f64],
+        grad: &mut [f64],
+    ) -> f64 {
+        let m = self.weights_len();
+        axpy(2.0 * self.epsilon, theta, grad);
+        penalty.value_grad(&theta[..m], self.classes, &mut grad[..m])
+            + self.epsilon * dot(theta, theta)
+    }
+
+    /// Writes row `i` of X̃ (with the 1 of the intercept) into `out`.
+    pub(crate) fn fill_row(&self, i: usize, out: &mut [f64]) {
+        out.fill(0.0);
+        self.x.add_row(i, 1.0, &mut out[..self.x.cols()]);
+        if self.intercept {
+            out[self.x.cols()] = 1.0;
+        }
+    }
+
+    /// Subtracts the class mean from every row of parameters. It changes neither loss nor pair distances, only lowers the
+    /// ε-term (Theorem 2 of the paper: class vectors and intercepts sum to zero at the optimum).
+    pub(crate) fn centre(&self, theta: &mut [f64]) {
+        if self.loss.shift_invariant() {
+            for row in theta.chunks_exact_mut(self.classes) {
+                let mean = row.iter().sum::<f64>() / row.len() as f64;
+                row.iter_mut().for_each(|v| *v -= mean);
+            }
+        }
+    }
+}
+
+/// Adds up partial sums and gradients in order.
+fn gather(parts: Vec<(LossSums, Vec<f64>)>, grad: &mut [f64]) -> LossSums {
+    let mut sums = LossSums::default();
+    for (part, g) in parts {
+        sums.value += part.value;
+        sums.dual += part.dual;
+        axpy(1.0, &g, grad);
+    }
+    sums
+}
+
+impl Objective for Risk<'_> {
+    fn dim(&self) -> usize {
+        (self.x.cols() + usize::from(self.intercept)) * self.classes
+    }
+
+    fn terms(&self) -> usize {
+        self.x.rows()
+    }
+
+    fn eval(&self, theta: &[f64], grad: &mut [f64]) -> f64 {
+        let c = self.classes;
+        grad.fill(0.0);
+        // Scores, loss and gradient share one pass: a block of rows is multiplied, scored and pulled back while in cache.
+        let parts = self.partition.map(|range| {
+            let room = self.partition.block();
+            let mut grad = vec![0.0; self.dim()];
+            let (mut z, mut g, mut values) =
+                (vec![0.0; room * c], vec![0.0; room * c], vec![0.0; room]);
+            let mut sums = LossSums::default();
+            for block in self.partition.blocks(range) {
+                let z = &mut z[..block.len() * c];
+                self.block_scores(block.clone(), theta, z);
+                sums.value += self
+                    .block_loss(self.loss, block, z, &mut g, &mut values, &mut grad)
+                    .value;
+            }
+            (sums, grad)
+        });
+        gather(parts, grad).value + self.penalty_grad(self.penalty, theta, grad)
+    }
+
+    fn eval_rows(&self, rows: &[u32], theta: &[f64], grad: &mut [f64]) -> f64 {
+        let scale = self.x.rows() as f64 / rows.len().max(1) as f64;
+        let x = self.x.take_rows(rows);
+        let y: Vec<u32> = rows.iter().map(|&i| self.y[i as usize]).collect();
+        let weights: Vec<f64> = rows
+            .iter()
+            .map(|&i| scale * self.weight(i as usize))
+            .collect();
+        let weights = Some(Cow::Owned(weights));
+        Risk::from_parts(
+            &x,
+            &y,
+            self.classes,
+            weights,
+            self.loss,
+            self.penalty,
+            self.epsilon,
+            self.intercept,
+        )
+        .eval(theta, grad)
+    }
+
+    fn hess_vec(&self, theta: &[f64], v: &[f64], out: &mut [f64]) {
+        let (c, m) = (self.classes, self.weights_len());
+        out.fill(0.0);
+        let parts = self.partition.map(|range| {
+            let mut part = vec![0.0; v.len()];
+            let room = self.partition.block() * c;
+            let (mut z, mut s, mut g) = (vec![0.0; room], vec![0.0; room], vec![0.0; room]);
+            for block in self.partition.blocks(range) {
+                let size = block.len() * c;
+                let (z, s, g) = (&mut z[..size], &mut s[..size], &mut g[..size]);
+                self.block_scores(block.clone(), theta, z);
+                self.block_scores(block.clone(), v, s);
+                for (at, i) in block.clone().enumerate() {
+                    let row = at * c..(at + 1) * c;
+                    self.loss.hess_vec(
+                        &z[row.clone()],
+                        self.y[i] as usize,
+                        &s[row.clone()],
+                        &mut g[row.clone()],
+                    );
+                    let weight = self.weight(i);
+                    g[row].iter_mut().for_each(|g| *g *= weight);
+                }
+                self.block_pull(block, g, &mut part);
+            }
+            (LossSums::default(), part)
+        });
+        gather(parts, out);
+        self.penalty
+            .hess_vec(&theta[..m], c, &v[..m], &mut out[..m]);
+        axpy(2.0 * self.epsilon, v, out);
+    }
+
+    fn certify(&self, theta: &mut [f64]) -> Certificate {
+        self.centre(theta);
+        let mut z = vec![0.0; self.terms() * self.classes];
+        self.scores(theta, &mut z);
+        let mut grad = vec![0.0; theta.len()];
+        let sums = self.loss_pass(self.loss, &z, &mut grad);
+        let loss_grad = grad.clone();
+        let objective = sums.value + self.penalty_grad(self.penalty, theta, &mut grad);
+        Certificate::at(self, objective, sums, self.penalty, theta, &loss_grad)
+    }
+}

@@ -1,0 +1,87 @@
+//! One-dimensional search along a descent direction, with derivatives.
+
+/// What a search found: the step length and the value there.
+pub(crate) struct Found {
+    pub(crate) step: f64,
+    pub(crate) value: f64,
+    pub(crate) evaluations: usize,
+}
+
+/// Looks for a step along which `f(t) → (value, slope)` decreases enough (Armijo); starts at `t = first`. Along convex functions the
+/// slopes bracket the minimiser, and interpolation finds it in a few trials. `None` if no step lowers the value within rounding.
+pub(crate) fn search(
+    value: f64,
+    slope: f64,
+    first: f64,
+    mut f: impl FnMut(f64) -> (f64, f64),
+) -> Option<Found> {
+    const ENOUGH: f64 = 1e-4;
+    let rounding = 4.0 * f64::EPSILON * value.abs();
+    let (mut low, mut low_value, mut low_slope) = (0.0, value, slope);
+    let mut high: Option<(f64, f64, f64)> = None;
+    let mut t = first;
+    for evaluations in 1..=60 {
+        let (at, dt) = f(t);
+        let usable = at.is_finite() && dt.is_finite();
+        // Near the optimum the decrease drowns in rounding; the slope still tells.
+        let flat = usable && (at - value).abs() <= rounding && dt.abs() <= 0.9 * slope.abs();
+        if usable && (at <= value + ENOUGH * t * slope || flat) {
+            return Some(Found {
+                step: t,
+                value: at,
+                evaluations,
+            });
+        }
+        if usable && dt < 0.0 && at <= low_value + rounding {
+            (low, low_value, low_slope) = (t, at, dt);
+        } else {
+            high = Some((t, at, dt));
+        }
+        let (top, top_value, top_slope) = high?;
+        t = interpolate(low, low_value, low_slope, top, top_value, top_slope);
+        if t <= 1e-18 {
+            return None;
+        }
+    }
+    None
+}
+
+/// Minimiser of the cubic through both ends, kept off the ends.
+fn interpolate(a: f64, fa: f64, ga: f64, b: f64, fb: f64, gb: f64) -> f64 {
+    let width = b - a;
+    if !(fb.is_finite() && gb.is_finite()) {
+        return a + 0.1 * width;
+    }
+    let d1 = ga + gb - 3.0 * (fa - fb) / (a - b);
+    let square = d1 * d1 - ga * gb;
+    let guess = if square >= 0.0 {
+        let d2 = square.sqrt();
+        b - width * (gb + d2 - d1) / (gb - ga + 2.0 * d2)
+    } else {
+        a + 0.5 * width
+    };
+    if guess.is_finite() {
+        guess.clamp(a + 0.05 * width, b - 0.1 * width)
+    } else {
+        a + 0.5 * width
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steep_walls_are_survived() {
+        // f(t) = (1000t)^16 − t: the full step is absurd, the search must come down to ~1e-3.
+        let f = |t: f64| ((1e3 * t).powi(16) - t, 16e3 * (1e3 * t).powi(15) - 1.0);
+        let found = search(0.0, -1.0, 1.0, f).unwrap();
+        assert!(
+            found.value < 0.0 && found.evaluations < 30,
+            "{}",
+            found.evaluations
+        );
+        assert!(search(0.0, -1.0, 1.0, |t| (t, 1.0)).is_none());
+    }
+}

@@ -1,0 +1,169 @@
+//! How the objective is minimised. [`Newton`] follows the primal-dual path and uses the structure of [`crate::Risk`]; [`Lbfgs`]
+//! and [`Adam`] see an [`crate::Objective`] and nothing else.
+
+mod adam;
+mod lbfgs;
+mod line_search;
+mod newton;
+mod system;
+
+use std::ops::ControlFlow;
+
+use serde::{Deserialize, Serialize};
+
+pub use adam::Adam;
+pub use lbfgs::Lbfgs;
+pub use newton::Newton;
+
+use crate::certificate::Certificate;
+use crate::error::Result;
+use crate::risk::Risk;
+
+/// Why a solver ended. None of these is an error: the point found is returned with its certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stop {
+    /// The relative duality gap is at most the tolerance (below p = 1, where there is none: the steps became negligible).
+    Converged,
+    /// The iteration limit came first.
+    IterationLimit,
+    /// No step lowers the objective any more within rounding.
+    NoProgress,
+    /// The watcher asked to stop (Ctrl-C, a time limit).
+    Interrupted,
+}
+
+impl Stop {
+    /// The name in reports and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Converged => "converged",
+            Self::IterationLimit => "iteration-limit",
+            Self::NoProgress => "no-progress",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// Where a solver stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Iterations done.
+    pub iteration: usize,
+    /// Evaluations of the loss over all rows.
+    pub evaluations: usize,
+    /// Lowest value of the objective so far.
+    pub objective: f64,
+    /// Relative duality gap, where it has been computed.
+    pub relative_gap: Option<f64>,
+}
+
+/// Called once per iteration: progress bar, log, time limit, Ctrl-C. `Break` stops cleanly with the best point so far.
+pub type Watch<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
+
+/// The outcome of a solver.
+#[derive(Clone, Debug)]
+pub struct Solution {
+    /// The best parameters found.
+    pub theta: Vec<f64>,
+    /// Proof of how good they are.
+    pub certificate: Certificate,
+    /// Why it ended.
+    pub stop: Stop,
+    /// Iterations done.
+    pub iterations: usize,
+    /// Evaluations of the loss over all rows.
+    pub evaluations: usize,
+}
+
+/// When to stop, whatever the solver.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Relative duality gap at which the fit has converged.
+    pub tol: f64,
+    /// Most iterations (Newton steps, L-BFGS steps, Adam epochs).
+    pub max_iter: usize,
+    /// Seed of everything random (mini-batches).
+    pub seed: u64,
+}
+
+/// A solver by name, with its settings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum AnySolver {
+    /// Chosen by a cost model, see [`AnySolver::resolve`].
+    #[default]
+    Auto,
+    /// See [`Newton`].
+    Newton(Newton),
+    /// See [`Lbfgs`].
+    Lbfgs(Lbfgs),
+    /// See [`Adam`].
+    Adam(Adam),
+}
+
+impl AnySolver {
+    /// One of each, for test tables and help texts.
+    pub fn examples() -> [Self; 4] {
+        [
+            Self::Auto,
+            Self::Newton(Newton {}),
+            Self::Lbfgs(Lbfgs::default()),
+            Self::Adam(Adam::default()),
+        ]
+    }
+
+    /// The name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Newton(_) => "newton",
+            Self::Lbfgs(_) => "lbfgs",
+            Self::Adam(_) => "adam",
+        }
+    }
+
+    /// Refuses settings outside their range.
+    pub fn check(&self) -> Result<()> {
+        match self {
+            Self::Auto | Self::Newton(_) => Ok(()),
+            Self::Lbfgs(s) => s.check(),
+            Self::Adam(s) => s.check(),
+        }
+    }
+
+    /// Iteration limit where the user sets none.
+    pub fn default_max_iter(&self) -> usize {
+        match self {
+            Self::Auto | Self::Newton(_) => 500,
+            Self::Lbfgs(_) => 50_000,
+            Self::Adam(_) => 500,
+        }
+    }
+
+    /// Replaces `auto` by the solver that the cost model expects to be faster: Newton unless even its cheapest linear
+    /// system costs more than the thousands of evaluations that L-BFGS takes.
+    pub fn resolve(&self, risk: &Risk<'_>) -> Self {
+        match self {
+            Self::Auto if system::newton_is_cheaper(risk) => Self::Newton(Newton {}),
+            Self::Auto => Self::Lbfgs(Lbfgs::default()),
+            other => *other,
+        }
+    }
+
+    /// Minimises the risk from `start`.
+    pub fn minimize(
+        &self,
+        risk: &Risk<'_>,
+        start: Vec<f64>,
+        limits: &Limits,
+        watch: &mut Watch<'_>,
+    ) -> Result<Solution> {
+        match self.resolve(risk) {
+            Self::Lbfgs(s) => s.minimize(risk, start, limits, watch),
+            Self::Adam(s) => s.minimize(risk, start, limits, watch),
+            Self::Newton(s) => s.minimize(risk, start, limits, watch),
+            Self::Auto => Newton {}.minimize(risk, start, limits, watch),
+        }
+    }
+}

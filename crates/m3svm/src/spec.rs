@@ -1,0 +1,288 @@
+//! What to train: the plain settings that the command line parses, Python passes and the model file stores.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+use crate::loss::{AnyLoss, PairwiseLogistic, SmoothHinge, Softmax};
+use crate::model::{Model, Training};
+use crate::penalty::AnyPenalty;
+use crate::reduce::Reduction;
+use crate::risk::Risk;
+use crate::scale::{Scaler, Scaling};
+use crate::solver::{AnySolver, Limits, Solution, Watch};
+
+/// Weights of whole classes, multiplied onto the sample weights.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClassWeight {
+    /// Every class counts by its rows.
+    #[default]
+    None,
+    /// Every class counts the same: n/(c·nₖ).
+    Balanced,
+    /// By class name; classes that are not named get 1.
+    Each(BTreeMap<String, f64>),
+}
+
+/// A named combination of loss and penalty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// The paper's method: smooth hinge on every class pair.
+    #[default]
+    M3svm,
+    /// Softmax cross-entropy with the same penalty.
+    Ism3,
+    /// Logistic loss on every class pair with the same penalty.
+    PairwiseLr,
+}
+
+impl Method {
+    /// All methods.
+    pub const ALL: [Self; 3] = [Self::M3svm, Self::Ism3, Self::PairwiseLr];
+
+    /// The name users type.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::M3svm => "m3svm",
+            Self::Ism3 => "ism3",
+            Self::PairwiseLr => "pairwise-lr",
+        }
+    }
+
+    /// The loss of the method with default settings.
+    pub fn loss(self) -> AnyLoss {
+        match self {
+            Self::M3svm => AnyLoss::SmoothHinge(SmoothHinge::default()),
+            Self::Ism3 => AnyLoss::Softmax(Softmax {}),
+            Self::PairwiseLr => AnyLoss::PairwiseLogistic(PairwiseLogistic {}),
+        }
+    }
+
+    /// The method that uses a loss.
+    pub fn of(loss: &AnyLoss) -> Self {
+        match loss {
+            AnyLoss::SmoothHinge(_) => Self::M3svm,
+            AnyLoss::Softmax(_) => Self::Ism3,
+            AnyLoss::PairwiseLogistic(_) => Self::PairwiseLr,
+        }
+    }
+}
+
+/// Everything that decides the result of a fit, apart from the data. Checked by [`Spec::fit`], not before.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// What a sample pays.
+    pub loss: AnyLoss,
+    /// What the weights pay.
+    pub penalty: AnyPenalty,
+    /// ε > 0, the tiny quadratic term on W and b that makes the optimum unique.
+    pub epsilon: f64,
+    /// Whether there is a vector b of intercepts (free but for ε).
+    pub intercept: bool,
+    /// How features are scaled.
+    pub scaling: Scaling,
+    /// Weights of classes.
+    pub class_weight: ClassWeight,
+    /// How the objective is minimised.
+    pub solver: AnySolver,
+    /// Relative duality gap at which the fit has converged.
+    pub tol: f64,
+    /// Most iterations; the solver's own default if `None`.
+    pub max_iter: Option<usize>,
+    /// Seed of everything random.
+    pub seed: u64,
+}
+
+impl Default for Spec {
+    /// The paper's choices: smooth hinge, p = 4, λ = 1e-3, ε = 1e-6.
+    fn default() -> Self {
+        Self {
+            loss: AnyLoss::default(),
+            penalty: AnyPenalty::default(),
+            epsilon: 1e-6,
+            intercept: true,
+            scaling: Scaling::default(),
+            class_weight: ClassWeight::default(),
+            solver: AnySolver::default(),
+            tol: 1e-8,
+            max_iter: None,
+            seed: 0,
+        }
+    }
+}
+
+impl Spec {
+    /// Refuses settings outside their range.
+    pub fn check(&self) -> Result<()> {
+        self.loss.as_dyn().check()?;
+        self.penalty.as_dyn().check()?;
+        self.solver.check()?;
+        if !(self.epsilon.is_finite() && self.epsilon > 0.0) {
+            return Err(Error::param(
+                "epsilon",
+                self.epsilon,
+                "be a finite number greater than 0",
+            ));
+        }
+        if !(self.tol.is_finite() && self.tol > 0.0) {
+            return Err(Error::param(
+                "tol",
+                self.tol,
+                "be a finite number greater than 0",
+            ));
+        }
+        if self.max_iter == Some(0) {
+            return Err(Error::param("max-iter", 0, "be at least 1"));
+        }
+        Ok(())
+    }
+
+    /// Trains on a data set.
+    pub fn fit(&self, data: &Dataset<'_>) -> Result<Model> {
+        self.fit_watched(data, None, &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// Trains with a warm start and a watcher (progress, Ctrl-C).
+    pub fn fit_watched(
+        &self,
+        data: &Dataset<'_>,
+        warm: Option<&Model>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Model> {
+        // Scaling copies borrowed features; `fit_owned` scales in place.
+        let view = data.borrow_with_x(data.x().view());
+        self.fit_owned(view, warm, watch).map(|(model, _)| model)
+    }
+
+    /// Trains on data that it may scale in place, and hands the (scaled) data back.
+    pub fn fit_owned<'a>(
+        &self,
+        mut data: Dataset<'a>,
+        warm: Option<&Model>,
+        watch: &mut Watch<'_>,
+    ) -> Result<(Model, Dataset<'a>)> {
+        self.check()?;
+        let started = Instant::now();
+        let scaler = Scaler::fit(self.scaling, data.x(), data.weights());
+        let x = scaler.apply(data.take_x())?;
+        let data = data.with_x(x);
+        let start = match warm {
+            Some(model) => model.start_for(&data, &scaler, self.intercept)?,
+            None => {
+                vec![0.0; (data.x().cols() + usize::from(self.intercept)) * data.classes().len()]
+            }
+        };
+        let (solution, solver) = self.solve(&data, start, watch)?;
+        let training = Training {
+            rows: data.rows(),
+            solver: solver.name().to_string(),
+            stop: solution.stop,
+            iterations: solution.iterations,
+            evaluations: solution.evaluations,
+            seconds: started.elapsed().as_secs_f64(),
+        };
+        Ok((
+            Model::new(self.clone(), &data, scaler, solution, training),
+            data,
+        ))
+    }
+
+    /// Minimises the objective of (scaled) data; also says which solver ran.
+    fn solve(
+        &self,
+        data: &Dataset<'_>,
+        start: Vec<f64>,
+        watch: &mut Watch<'_>,
+    ) -> Result<(Solution, AnySolver)> {
+        let classes = data.classes().len();
+        let weights = self.row_weights(data)?;
+        let (loss, penalty) = (self.loss.as_dyn(), self.penalty.as_dyn());
+        let full = Risk::from_parts(
+            data.x(),
+            data.y(),
+            classes,
+            weights.clone(),
+            loss,
+            penalty,
+            self.epsilon,
+            self.intercept,
+        );
+        let solver = self.solver.resolve(&full);
+        let max_iter = self.max_iter.unwrap_or(solver.default_max_iter());
+        let limits = Limits {
+            tol: self.tol,
+            max_iter,
+            seed: self.seed,
+        };
+        let Some(reduction) = Reduction::of(&full, &solver) else {
+            return Ok((solver.minimize(&full, start, &limits, watch)?, solver));
+        };
+        let x = reduction.features();
+        let reduced = Risk::from_parts(
+            x,
+            data.y(),
+            classes,
+            weights,
+            loss,
+            penalty,
+            self.epsilon,
+            self.intercept,
+        );
+        let mut found =
+            solver.minimize(&reduced, reduction.project(&start, classes), &limits, watch)?;
+        found.theta = reduction.lift(&found.theta, classes);
+        Ok((found, solver))
+    }
+
+    /// Sample weights times class weights; `None` if all are 1.
+    fn row_weights<'a>(&self, data: &'a Dataset<'_>) -> Result<Option<Cow<'a, [f64]>>> {
+        let classes = data.classes();
+        let each: Vec<f64> = match &self.class_weight {
+            ClassWeight::None => return Ok(data.weights().map(Cow::Borrowed)),
+            ClassWeight::Each(map) => {
+                if let Some((name, _)) = map.iter().find(|(name, _)| !classes.contains(name)) {
+                    return Err(Error::param(
+                        "class-weight",
+                        name,
+                        "name classes of the data",
+                    ));
+                }
+                classes
+                    .iter()
+                    .map(|c| map.get(c).copied().unwrap_or(1.0))
+                    .collect()
+            }
+            ClassWeight::Balanced => {
+                let mut mass = vec![0.0; classes.len()];
+                for (i, &k) in data.y().iter().enumerate() {
+                    mass[k as usize] += data.weights().map_or(1.0, |w| w[i]);
+                }
+                let present = mass.iter().filter(|m| **m > 0.0).count() as f64;
+                let total: f64 = mass.iter().sum();
+                mass.iter()
+                    .map(|m| if *m > 0.0 { total / (present * m) } else { 1.0 })
+                    .collect()
+            }
+        };
+        if let Some(k) = each.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
+            return Err(Error::Weight {
+                place: format!("class `{}`", classes[k]),
+                value: each[k],
+            });
+        }
+        let rows = data
+            .y()
+            .iter()
+            .enumerate()
+            .map(|(i, &k)| each[k as usize] * data.weights().map_or(1.0, |w| w[i]));
+        Ok(Some(Cow::Owned(rows.collect())))
+    }
+}
