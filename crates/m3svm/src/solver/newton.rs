@@ -233,17 +233,6 @@ impl<'a> Path<'a> {
             return true;
         };
         self.evaluations += found.evaluations;
-            eprintln!(
-                "it {} mu {:.1e} F_mu {:.8} dec {:.2e} agree {:.3} t {:.3} ev {}",
-                self.iterations,
-                self.mu,
-                self.value,
-                self.decrement,
-                (self.value - found.value) / (0.5 * self.decrement),
-                found.step,
-                found.evaluations
-            );
-        }
         let t = found.step;
         // The duals take the whole step, clipped entry by entry, even where the point takes a part of it: tied to a short step
         // they would stay stale and keep the next ones short.
