@@ -19,7 +19,12 @@ pub(crate) fn read(input: Input, options: &ReadOptions) -> Result<Table, Problem
             "tsv" => b'\t',
             _ => guess_delimiter(&input.head),
         });
-    let mut records = Records::new(input.reader(), delimiter);
+    let crlf = input
+        .head
+        .split(|b| *b == b'\n')
+        .next()
+        .is_some_and(|l| l.ends_with(b"\r"));
+    let mut records = Records::new(input.reader(), delimiter, crlf);
     let Some(first) = records.next()?.cloned() else {
         return Err(Problem::Empty);
     };
@@ -73,19 +78,24 @@ struct Records<R> {
     reader: ::csv::Reader<R>,
     record: ByteRecord,
     width: Option<usize>,
+    crlf: bool,
 }
 
-impl<R: BufRead> Records<R> {
-    fn new(reader: R, delimiter: u8) -> Self {
+/// The content with a newline at its end, so that every record has one.
+type Ended<R> = std::io::Chain<R, &'static [u8]>;
+
+impl<R: BufRead> Records<Ended<R>> {
+    fn new(reader: R, delimiter: u8, crlf: bool) -> Self {
         let reader = ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
             .delimiter(delimiter)
-            .from_reader(reader);
+            .from_reader(reader.chain(if crlf { b"\r\n".as_slice() } else { b"\n" }));
         Self {
             reader,
             record: ByteRecord::new(),
             width: None,
+            crlf,
         }
     }
 
@@ -104,6 +114,11 @@ impl<R: BufRead> Records<R> {
             if !more {
                 return Ok(None);
             }
+            // The reader says where a record starts before it skips blank lines, so count back from the end, where
+            // it has seen the newline, but only the first half of CRLF.
+            let mut end = self.reader.position().clone();
+            end.set_line(end.line() - u64::from(!self.crlf).min(end.line() - 1));
+            self.record.set_position(Some(end));
             let found = self.record.len();
             let expected = *self.width.get_or_insert(found);
             if found == expected && (found > 1 || !self.record[0].trim_ascii().is_empty()) {
@@ -124,8 +139,12 @@ impl<R: BufRead> Records<R> {
     }
 }
 
+/// The line where a record starts; its position is where it ends.
 fn line(record: &ByteRecord) -> u64 {
-    record.position().map_or(0, ::csv::Position::line)
+    let inside = record.as_slice().iter().filter(|b| **b == b'\n').count() as u64;
+    record
+        .position()
+        .map_or(1, |p| p.line().saturating_sub(inside).max(1))
 }
 
 /// The chosen cells of the rows so far.

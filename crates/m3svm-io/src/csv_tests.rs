@@ -156,3 +156,17 @@ fn empty_files_are_named() {
         "{missing}"
     );
 }
+
+#[test]
+fn lines_are_counted_in_every_ending() {
+    for newline in ["\n", "\r\n"] {
+        let text = ["a,kind", "1,x", "", "2,\"y", "z\"", "", ""].join(newline);
+        for tail in ["bad,x", "bad,\"x\n\n\"\n3,x", "3,x,4"] {
+            let tail = tail.replace('\n', newline);
+            assert!(
+                error(format!("{text}{tail}")).contains("line 7"),
+                "{newline:?} {tail:?}"
+            );
+        }
+    }
+}
