@@ -217,7 +217,6 @@ impl<'a> Columns<'a> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 
@@ -237,7 +236,7 @@ mod tests {
     }
 
     fn typed(s: &str) -> Column {
-        s.parse().unwrap()
+        s.into()
     }
 
     #[test]

@@ -120,21 +120,18 @@ impl<R: BufRead> Records<Ended<R>> {
             end.set_line(end.line() - u64::from(!self.crlf).min(end.line() - 1));
             self.record.set_position(Some(end));
             let found = self.record.len();
-            let expected = *self.width.get_or_insert(found);
-            if found == expected && (found > 1 || !self.record[0].trim_ascii().is_empty()) {
-                return Ok(Some(&self.record));
+            if found == 1 && self.record[0].trim_ascii().is_empty() {
+                continue;
             }
-            let blank = found == 1 && self.record[0].trim_ascii().is_empty();
-            if !blank {
+            let expected = *self.width.get_or_insert(found);
+            if found != expected {
                 return Err(Problem::Ragged {
                     line: line(&self.record),
                     expected,
                     found,
                 });
             }
-            if expected == 1 && self.reader.position().record() <= 1 {
-                self.width = None;
-            }
+            return Ok(Some(&self.record));
         }
     }
 }

@@ -142,6 +142,7 @@ fn bad_cells_are_named() {
 #[test]
 fn empty_files_are_named() {
     assert_eq!(error(""), "t.csv: the file is empty");
+    assert_eq!(parse(" \n \na,b\n \n1,x\n").rows(), 1);
     assert_eq!(error("\n\n"), "t.csv: the file is empty");
     assert_eq!(error("a,b\n"), "t.csv: there are no rows after the header");
     assert_eq!(

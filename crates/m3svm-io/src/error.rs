@@ -13,7 +13,6 @@ pub struct ReadError {
     /// The file; `-` is standard input.
     pub file: PathBuf,
     /// What is wrong with it.
-    #[source]
     pub problem: Problem,
 }
 
@@ -67,7 +66,7 @@ pub enum Problem {
         what: String,
     },
     /// A row is shorter or longer than the first one.
-    #[error("line {line}: expected {expected} cells as in the first line, found {found}")]
+    #[error("line {line}: expected {expected} cell{} as in the first line, found {found}", plural(*expected))]
     Ragged {
         /// The line, counted from 1.
         line: u64,

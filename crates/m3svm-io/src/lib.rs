@@ -12,6 +12,7 @@
 //! # Ok::<(), m3svm_io::ReadError>(())
 //! ```
 
+mod array;
 #[cfg(feature = "arrow")]
 mod arrow;
 #[cfg(feature = "arrow")]
@@ -29,6 +30,7 @@ mod numpy;
 mod options;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod sparse;
 mod table;
 mod value;
 

@@ -2,10 +2,12 @@
 
 use mat5::{DenseMatrix, MatFile, Matrix, NamedArray, SparseMatrix};
 
-use crate::bundle::{self, Array, Arrays, Data, Sparse, Stored, turned};
+use crate::array::{Array, Data, turned};
+use crate::bundle::{self, Arrays, Stored};
 use crate::compression::Input;
 use crate::error::Problem;
 use crate::options::{Format, ReadOptions};
+use crate::sparse::{Sparse, transpose};
 use crate::table::Table;
 
 const HEADER: usize = 128;
@@ -79,10 +81,6 @@ impl Arrays for Variables {
             Matrix::Sparse(matrix) => sparse(matrix).map(Stored::Sparse),
         }
     }
-
-    fn may_be_transposed(&self) -> bool {
-        true
-    }
 }
 
 /// MATLAB stores columns; rows are wanted. Single precision stays single.
@@ -119,7 +117,7 @@ fn sparse(matrix: SparseMatrix) -> Result<Sparse, Problem> {
         .map(u32::try_from)
         .collect::<Result<_, _>>()
         .map_err(|_| too_large())?;
-    bundle::transpose(
+    transpose(
         Sparse {
             indptr: col_ptr,
             indices,

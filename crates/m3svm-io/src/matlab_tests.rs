@@ -203,3 +203,27 @@ fn broken_files_are_named() {
             .starts_with("t.mat: not a usable MATLAB file")
     );
 }
+
+#[test]
+fn labels_must_be_there_or_be_named() {
+    let x = element("X", 6, 9, &[2, 2], &doubles(&[1.0, 2.0, 3.0, 4.0]));
+    let text = element("Y", 4, 4, &[1, 1], &[65, 0]);
+    let bytes = file(&[x, text]);
+    let error = parse(bytes.clone()).unwrap_err();
+    assert_eq!(
+        error,
+        "t.mat: there are no labels; expected an array called Y, gnd or label"
+    );
+    let read = |label: &str| {
+        let options = ReadOptions {
+            label: Some(label.into()),
+            ..Default::default()
+        };
+        read_from(Cursor::new(bytes.clone()), "t.mat".as_ref(), &options).map_err(|e| e.to_string())
+    };
+    assert_eq!(read("-1").unwrap().labels.unwrap(), ["3", "4"]);
+    assert_eq!(
+        read("kind").unwrap_err(),
+        "t.mat: there is no label array `kind`; there is `X`"
+    );
+}

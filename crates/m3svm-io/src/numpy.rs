@@ -5,15 +5,17 @@ use std::io::{self, BufReader, Cursor, Read, Seek};
 use npyz::{NpyFile, Order};
 use zip::ZipArchive;
 
-use crate::bundle::{self, Array, Arrays, Data, Sparse, Stored};
+use crate::array::{self, Array, Data};
+use crate::bundle::{self, Arrays, Stored};
 use crate::compression::{Input, Seekable};
 use crate::error::Problem;
 use crate::options::{Format, ReadOptions};
+use crate::sparse::{self, Sparse};
 use crate::table::Table;
 
 pub(crate) fn read_npy(input: Input, options: &ReadOptions) -> Result<Table, Problem> {
     let array = read_array(input.reader(), Format::Npy)?;
-    bundle::from_array(Format::Npy, array, options, false)
+    array::from_array(Format::Npy, array, options, false)
 }
 
 pub(crate) fn read_npz(input: Input, options: &ReadOptions) -> Result<Table, Problem> {
@@ -117,7 +119,7 @@ impl<R: Read + Seek> Archive<R> {
         if format == "csr" {
             Ok(sparse)
         } else {
-            bundle::transpose(sparse, outer)
+            sparse::transpose(sparse, outer)
         }
     }
 }
@@ -140,10 +142,6 @@ impl<R: Read + Seek> Arrays for Archive<R> {
             return self.sparse().map(Stored::Sparse);
         }
         self.array(name).map(Stored::Dense)
-    }
-
-    fn may_be_transposed(&self) -> bool {
-        false
     }
 }
 

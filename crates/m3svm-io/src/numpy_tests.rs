@@ -246,6 +246,8 @@ fn broken_arrays_are_named() {
         error(nan),
         "t: row 1, column 1: found NaN, expected a finite number"
     );
+    let none = npy("<f8", false, "(0, 1000000000000000)", &[]);
+    assert_eq!(error(none), "t: the table has no rows");
     let deep = npy("<f8", false, &"(".repeat(60_000), &[]);
     assert_eq!(
         error(deep),

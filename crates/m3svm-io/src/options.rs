@@ -69,6 +69,12 @@ impl FromStr for Column {
     }
 }
 
+impl From<&str> for Column {
+    fn from(s: &str) -> Self {
+        Self::Typed(s.to_string())
+    }
+}
+
 impl fmt::Display for Column {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -84,6 +90,15 @@ impl Column {
         match self {
             Self::Name(s) | Self::Typed(s) => Some(s),
             Self::Index(_) => None,
+        }
+    }
+
+    /// Whether this may stand for a position.
+    pub(crate) fn is_position(&self) -> bool {
+        match self {
+            Self::Name(_) => false,
+            Self::Index(_) => true,
+            Self::Typed(s) => s.trim().parse::<i64>().is_ok(),
         }
     }
 
