@@ -43,26 +43,22 @@ fn parquet(batch: &RecordBatch, compression: ::parquet::basic::Compression) -> V
 
 /// The batch, twice over, in every form.
 fn all(batch: &RecordBatch) -> Vec<Vec<u8>> {
-    let mut forms = vec![
+    let forms = vec![
         file(batch, None),
         file(batch, Some(CompressionType::LZ4_FRAME)),
         file(batch, Some(CompressionType::ZSTD)),
         stream(batch),
     ];
     #[cfg(feature = "parquet")]
-    {
+    let forms = {
         use ::parquet::basic::Compression;
         let gzip = Compression::GZIP(Default::default());
-        for compression in [
-            Compression::UNCOMPRESSED,
-            Compression::SNAPPY,
-            gzip,
-            Compression::LZ4_RAW,
-            Compression::ZSTD(Default::default()),
-        ] {
-            forms.push(parquet(batch, compression));
-        }
-    }
+        let zstd = Compression::ZSTD(Default::default());
+        let plain = Compression::UNCOMPRESSED;
+        let kinds = [plain, Compression::SNAPPY, gzip, zstd, Compression::LZ4_RAW];
+        let more = kinds.into_iter().map(|c| parquet(batch, c));
+        forms.into_iter().chain(more).collect()
+    };
     forms
 }
 

@@ -152,6 +152,29 @@ fn sparse_matrices_are_read() {
         col_ptr: vec![0, 1, 3],
         values,
     };
+    let labels = |n: usize| DenseMatrix {
+        rows: 1,
+        cols: n,
+        values: mat5::Values::U8((0..n as u8).collect()),
+    };
+    // As rows, and as columns of samples.
+    for (samples, at) in [(3, (2, 1)), (2, (1, 2))] {
+        let x = NamedArray {
+            name: "fea".into(),
+            matrix: Matrix::Sparse(matrix.clone()),
+        };
+        let y = NamedArray {
+            name: "gnd".into(),
+            matrix: Matrix::Dense(labels(samples)),
+        };
+        let mat = MatFile {
+            header_text: "MATLAB 5.0 MAT-file".into(),
+            arrays: vec![x, y],
+        };
+        let table = parse(mat.write_bytes().unwrap()).unwrap();
+        assert!(table.x.is_sparse());
+        assert_eq!((table.x.rows(), table.x.get(at.0, at.1)), (samples, 6.0));
+    }
     let x = sparse(matrix.clone()).unwrap();
     assert_eq!(
         (x.indptr, x.indices, x.cols),

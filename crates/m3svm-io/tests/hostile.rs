@@ -70,6 +70,34 @@ fn seeds() -> Vec<Vec<u8>> {
         ]);
     }
     seeds.push(mat);
+    let values = mat5::Values::F64(vec![7.0, 5.0, 6.0]);
+    let (row_indices, col_ptr) = (vec![1, 0, 2], vec![0, 1, 3]);
+    let fea = mat5::Matrix::Sparse(mat5::SparseMatrix {
+        rows: 3,
+        cols: 2,
+        row_indices,
+        col_ptr,
+        values,
+    });
+    let gnd = mat5::Matrix::Dense(mat5::DenseMatrix {
+        rows: 3,
+        cols: 1,
+        values: mat5::Values::U8(vec![1, 2, 1]),
+    });
+    let named = |name: &str, matrix| mat5::NamedArray {
+        name: name.into(),
+        matrix,
+    };
+    let arrays = vec![named("fea", fea), named("gnd", gnd)];
+    let header_text = "MATLAB 5.0 MAT-file".into();
+    seeds.push(
+        mat5::MatFile {
+            header_text,
+            arrays,
+        }
+        .write_bytes()
+        .unwrap(),
+    );
     #[cfg(feature = "parquet")]
     seeds.extend(columnar());
     seeds
