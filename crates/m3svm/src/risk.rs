@@ -70,6 +70,10 @@ impl<'a> Risk<'a> {
         Self { x, y, classes, weights, loss, penalty, epsilon, intercept, partition }
     }
 
+    pub(crate) fn partition(&self) -> &Partition {
+        &self.partition
+    }
+
     /// Numbers in W.
     pub(crate) fn weights_len(&self) -> usize {
         self.x.cols() * self.classes
@@ -363,6 +367,7 @@ impl Objective for Risk<'_> {
         self.centre(theta);
         let mut z = vec![0.0; self.terms() * self.classes];
         self.scores(theta, &mut z);
+        self.polish_intercept(self.loss, theta, &mut z);
         let mut grad = vec![0.0; theta.len()];
         let sums = self.loss_pass(self.loss, &z, &mut grad);
         let loss_grad = grad.clone();

@@ -134,6 +134,11 @@ pub trait Loss: Send + Sync + std::fmt::Debug {
         }
     }
 
+    /// ∇²ℓ itself in the same form: the curvature with the dual state that belongs to the point.
+    fn hessian_rows(&self, z: &[f64], y: &[u32], h: &mut [f64]) {
+        self.curvature_rows(z, y, &[], h);
+    }
+
     /// Moves the dual state of consecutive rows along with a Newton step that would change the scores by `step` and of which the
     /// share `taken` was taken.
     fn dual_rows(&self, _z: &[f64], _y: &[u32], _step: &[f64], _taken: f64, _dual: &mut [f64]) {}

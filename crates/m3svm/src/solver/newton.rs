@@ -152,6 +152,9 @@ impl<'a> Path<'a> {
     fn evaluate(&mut self) {
         let loss: &dyn Loss = self.loss.as_deref().unwrap_or(self.risk.loss);
         let penalty: &dyn Penalty = self.penalty.as_deref().unwrap_or(self.risk.penalty);
+        if self.at_end && self.decrement < self.tol.sqrt() * self.value {
+            self.risk.polish_intercept(loss, &mut self.theta, &mut self.z);
+        }
         self.loss_grad.fill(0.0);
         let sums = self.risk.loss_pass(loss, &self.z, &mut self.loss_grad);
         self.evaluations += 1;
