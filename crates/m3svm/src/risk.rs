@@ -170,6 +170,32 @@ impl<'a> Risk<'a> {
         sums
     }
 
+    /// Dual value and gradient of the slopes that the dual state stands for; `None` if it stands for none.
+    pub(crate) fn dual_pass(&self, dual: &[f64], grad: &mut [f64]) -> Option<LossSums> {
+        let (c, per) = (self.classes, self.loss.dual_len(self.classes));
+        if per == 0 {
+            return None;
+        }
+        let parts = self.partition.map(|range| {
+            let mut part = vec![0.0; self.dim()];
+            let mut g = vec![0.0; self.partition.block() * c];
+            let mut sums = LossSums::default();
+            for block in self.partition.blocks(range) {
+                let g = &mut g[..block.len() * c];
+                for (i, g) in block.clone().zip(g.chunks_exact_mut(c)) {
+                    let (y, weight) = (self.y[i] as usize, self.weight(i));
+                    if self.loss.dual_slopes(&dual[i * per..(i + 1) * per], y, g) {
+                        sums.dual += weight * self.loss.dual_value(&[], y, 0.0, g);
+                        g.iter_mut().for_each(|g| *g *= weight);
+                    }
+                }
+                self.block_pull(block, g, &mut part);
+            }
+            (sums, part)
+        });
+        Some(gather(parts, grad))
+    }
+
     /// φ(t) = Σ ω ℓ(z + t·dz) and φ′(t).
     pub(crate) fn loss_along(&self, loss: &dyn Loss, z: &[f64], dz: &[f64], t: f64) -> (f64, f64) {
         let c = self.classes;

@@ -207,6 +207,16 @@ impl Loss for SmoothHinge {
         );
     }
 
+    fn dual_slopes(&self, dual: &[f64], y: usize, dz: &mut [f64]) -> bool {
+        let mut sum = 0.0;
+        for k in (0..dz.len()).filter(|&k| k != y) {
+            dz[k] = 0.5 * (1.0 + dual[k]);
+            sum += dz[k];
+        }
+        dz[y] = -sum;
+        true
+    }
+
     /// Σ_{k≠y} (αₖ + δ√(αₖ(1 − αₖ))), valid for any α in [0, 1] and so also for the slopes of a wider smoothing.
     fn dual_value(&self, _z: &[f64], y: usize, _value: f64, dz: &[f64]) -> f64 {
         let pay = |a: f64| a + self.delta * (a * (1.0 - a)).max(0.0).sqrt();
