@@ -46,9 +46,7 @@ impl Values<'_> {
         match self {
             Self::F32(v) => {
                 let mut v = v.into_owned();
-                v.iter_mut()
-                    .enumerate()
-                    .for_each(|(i, x)| *x = f(i, f64::from(*x)) as f32);
+                v.iter_mut().enumerate().for_each(|(i, x)| *x = f(i, f64::from(*x)) as f32);
                 Values::F32(Cow::Owned(v))
             }
             Self::F64(v) => {
@@ -105,11 +103,7 @@ pub struct Features<'a> {
 #[derive(Clone, Debug)]
 enum Store<'a> {
     Dense(Values<'a>),
-    Csr {
-        indptr: Cow<'a, [usize]>,
-        indices: Cow<'a, [u32]>,
-        values: Values<'a>,
-    },
+    Csr { indptr: Cow<'a, [usize]>, indices: Cow<'a, [u32]>, values: Values<'a> },
 }
 
 impl<'a> Features<'a> {
@@ -118,24 +112,12 @@ impl<'a> Features<'a> {
         let values = values.into();
         let expected = rows.checked_mul(cols).unwrap_or(usize::MAX);
         if values.len() != expected {
-            return Err(Error::Shape {
-                what: "feature values (rows times columns)",
-                expected,
-                found: values.len(),
-            });
+            return Err(Error::Shape { what: "feature values (rows times columns)", expected, found: values.len() });
         }
         if let Some(i) = values.first_not_finite() {
-            return Err(Error::NotFinite {
-                row: i / cols,
-                column: i % cols,
-                value: values.get(i).to_string(),
-            });
+            return Err(Error::NotFinite { row: i / cols, column: i % cols, value: values.get(i).to_string() });
         }
-        Ok(Self {
-            rows,
-            cols,
-            store: Store::Dense(values),
-        })
+        Ok(Self { rows, cols, store: Store::Dense(values) })
     }
 
     /// A sparse matrix in compressed rows. Column indices may come in any order; repeated ones add up.
@@ -163,29 +145,13 @@ impl<'a> Features<'a> {
         }
         if let Some(i) = values.first_not_finite() {
             let row = indptr.partition_point(|p| *p <= i) - 1;
-            return Err(Error::NotFinite {
-                row,
-                column: indices[i] as usize,
-                value: values.get(i).to_string(),
-            });
+            return Err(Error::NotFinite { row, column: indices[i] as usize, value: values.get(i).to_string() });
         }
-        Ok(Self {
-            rows: indptr.len() - 1,
-            cols,
-            store: Store::Csr {
-                indptr,
-                indices,
-                values,
-            },
-        })
+        Ok(Self { rows: indptr.len() - 1, cols, store: Store::Csr { indptr, indices, values } })
     }
 
     pub(crate) fn empty() -> Self {
-        Self {
-            rows: 0,
-            cols: 0,
-            store: Store::Dense(Vec::<f64>::new().into()),
-        }
+        Self { rows: 0, cols: 0, store: Store::Dense(Vec::<f64>::new().into()) }
     }
 
     /// Number of rows (samples).
@@ -215,14 +181,9 @@ impl<'a> Features<'a> {
     pub fn get(&self, row: usize, column: usize) -> f64 {
         match &self.store {
             Store::Dense(v) => v.get(row * self.cols + column),
-            Store::Csr {
-                indptr,
-                indices,
-                values,
-            } => (indptr[row]..indptr[row + 1])
-                .filter(|&e| indices[e] as usize == column)
-                .map(|e| values.get(e))
-                .sum(),
+            Store::Csr { indptr, indices, values } => {
+                (indptr[row]..indptr[row + 1]).filter(|&e| indices[e] as usize == column).map(|e| values.get(e)).sum()
+            }
         }
     }
 
@@ -236,21 +197,11 @@ impl<'a> Features<'a> {
         }
         let store = match &self.store {
             Store::Dense(v) => Store::Dense(values(v)),
-            Store::Csr {
-                indptr,
-                indices,
-                values: v,
-            } => Store::Csr {
-                indptr: Cow::Borrowed(indptr),
-                indices: Cow::Borrowed(indices),
-                values: values(v),
-            },
+            Store::Csr { indptr, indices, values: v } => {
+                Store::Csr { indptr: Cow::Borrowed(indptr), indices: Cow::Borrowed(indices), values: values(v) }
+            }
         };
-        Features {
-            rows: self.rows,
-            cols: self.cols,
-            store,
-        }
+        Features { rows: self.rows, cols: self.cols, store }
     }
 
     /// A copy of the chosen rows, in the order given.
@@ -267,20 +218,11 @@ impl<'a> Features<'a> {
             }
         }
         let store = match &self.store {
-            Store::Dense(v) => Store::Dense(values(
-                v,
-                rows.iter()
-                    .map(|&i| i as usize * self.cols..(i as usize + 1) * self.cols),
-            )),
-            Store::Csr {
-                indptr,
-                indices,
-                values: v,
-            } => {
-                let ranges = || {
-                    rows.iter()
-                        .map(|&i| indptr[i as usize]..indptr[i as usize + 1])
-                };
+            Store::Dense(v) => {
+                Store::Dense(values(v, rows.iter().map(|&i| i as usize * self.cols..(i as usize + 1) * self.cols)))
+            }
+            Store::Csr { indptr, indices, values: v } => {
+                let ranges = || rows.iter().map(|&i| indptr[i as usize]..indptr[i as usize + 1]);
                 let mut ends = vec![0];
                 ranges().for_each(|r| ends.push(ends[ends.len() - 1] + r.len()));
                 Store::Csr {
@@ -290,11 +232,7 @@ impl<'a> Features<'a> {
                 }
             }
         };
-        Features {
-            rows: rows.len(),
-            cols: self.cols,
-            store,
-        }
+        Features { rows: rows.len(), cols: self.cols, store }
     }
 
     /// Replaces every stored value by `f(column, value)`, in place where the values are owned.
@@ -302,11 +240,7 @@ impl<'a> Features<'a> {
         let (rows, cols) = (self.rows, self.cols);
         let store = match self.store {
             Store::Dense(v) => Store::Dense(v.map(|i, x| f(i % cols, x))),
-            Store::Csr {
-                indptr,
-                indices,
-                values,
-            } => {
+            Store::Csr { indptr, indices, values } => {
                 let values = values.map(|e, x| f(indices[e] as usize, x));
                 Store::Csr {
                     indptr: Cow::Owned(indptr.into_owned()),
@@ -322,11 +256,7 @@ impl<'a> Features<'a> {
     pub(crate) fn for_each_in_row(&self, i: usize, mut f: impl FnMut(usize, f64)) {
         match &self.store {
             Store::Dense(v) => (0..self.cols).for_each(|j| f(j, v.get(i * self.cols + j))),
-            Store::Csr {
-                indptr,
-                indices,
-                values,
-            } => {
+            Store::Csr { indptr, indices, values } => {
                 (indptr[i]..indptr[i + 1]).for_each(|e| f(indices[e] as usize, values.get(e)));
             }
         }
@@ -334,82 +264,40 @@ impl<'a> Features<'a> {
 
     /// `z += X[rows]·W`; `w` is d×c and `z` is |rows|×c, both row-major.
     pub fn mul_add(&self, rows: Range<usize>, w: &[f64], classes: usize, z: &mut [f64]) {
-        debug_assert_eq!(
-            (w.len(), z.len()),
-            (self.cols * classes, rows.len() * classes)
-        );
+        debug_assert_eq!((w.len(), z.len()), (self.cols * classes, rows.len() * classes));
         match &self.store {
             Store::Dense(v) => match v.as_ref() {
-                Slice::F64(v) => kernel::mul_add(
-                    &v[rows.start * self.cols..rows.end * self.cols],
-                    self.cols,
-                    w,
-                    classes,
-                    z,
-                ),
+                Slice::F64(v) => {
+                    kernel::mul_add(&v[rows.start * self.cols..rows.end * self.cols], self.cols, w, classes, z)
+                }
                 Slice::F32(v) => widened(v, self.cols, rows, |first, block| {
                     let m = block.len() / self.cols.max(1);
-                    kernel::mul_add(
-                        block,
-                        self.cols,
-                        w,
-                        classes,
-                        &mut z[first * classes..(first + m) * classes],
-                    );
+                    kernel::mul_add(block, self.cols, w, classes, &mut z[first * classes..(first + m) * classes]);
                 }),
             },
-            Store::Csr {
-                indptr,
-                indices,
-                values,
-            } => match values.as_ref() {
-                Slice::F64(v) => {
-                    kernel::csr_mul_add(&indptr[rows.start..=rows.end], indices, v, w, classes, z)
-                }
-                Slice::F32(v) => {
-                    kernel::csr_mul_add(&indptr[rows.start..=rows.end], indices, v, w, classes, z)
-                }
+            Store::Csr { indptr, indices, values } => match values.as_ref() {
+                Slice::F64(v) => kernel::csr_mul_add(&indptr[rows.start..=rows.end], indices, v, w, classes, z),
+                Slice::F32(v) => kernel::csr_mul_add(&indptr[rows.start..=rows.end], indices, v, w, classes, z),
             },
         }
     }
 
     /// `w += X[rows]ᵀ·G`; `g` is |rows|×c and `w` is d×c, both row-major.
     pub fn t_mul_add(&self, rows: Range<usize>, g: &[f64], classes: usize, w: &mut [f64]) {
-        debug_assert_eq!(
-            (w.len(), g.len()),
-            (self.cols * classes, rows.len() * classes)
-        );
+        debug_assert_eq!((w.len(), g.len()), (self.cols * classes, rows.len() * classes));
         match &self.store {
             Store::Dense(v) => match v.as_ref() {
-                Slice::F64(v) => kernel::t_mul_add(
-                    &v[rows.start * self.cols..rows.end * self.cols],
-                    self.cols,
-                    g,
-                    classes,
-                    w,
-                ),
+                Slice::F64(v) => {
+                    kernel::t_mul_add(&v[rows.start * self.cols..rows.end * self.cols], self.cols, g, classes, w)
+                }
                 Slice::F32(v) => widened(v, self.cols, rows, |first, block| {
                     let m = block.len() / self.cols.max(1);
-                    kernel::t_mul_add(
-                        block,
-                        self.cols,
-                        &g[first * classes..(first + m) * classes],
-                        classes,
-                        w,
-                    );
+                    kernel::t_mul_add(block, self.cols, &g[first * classes..(first + m) * classes], classes, w);
                 }),
             },
-            Store::Csr {
-                indptr,
-                indices,
-                values,
-            } => match values.as_ref() {
-                Slice::F64(v) => {
-                    kernel::csr_t_mul_add(&indptr[rows.start..=rows.end], indices, v, g, classes, w)
-                }
-                Slice::F32(v) => {
-                    kernel::csr_t_mul_add(&indptr[rows.start..=rows.end], indices, v, g, classes, w)
-                }
+            Store::Csr { indptr, indices, values } => match values.as_ref() {
+                Slice::F64(v) => kernel::csr_t_mul_add(&indptr[rows.start..=rows.end], indices, v, g, classes, w),
+                Slice::F32(v) => kernel::csr_t_mul_add(&indptr[rows.start..=rows.end], indices, v, g, classes, w),
             },
         }
     }
@@ -419,9 +307,7 @@ impl<'a> Features<'a> {
         match &self.store {
             Store::Dense(v) => match v.as_ref() {
                 Slice::F64(v) => {
-                    out.iter_mut()
-                        .zip(&v[i * self.cols..(i + 1) * self.cols])
-                        .for_each(|(o, x)| *o += scale * x);
+                    out.iter_mut().zip(&v[i * self.cols..(i + 1) * self.cols]).for_each(|(o, x)| *o += scale * x);
                 }
                 Slice::F32(v) => {
                     out.iter_mut()
@@ -429,13 +315,8 @@ impl<'a> Features<'a> {
                         .for_each(|(o, x)| *o += scale * f64::from(*x));
                 }
             },
-            Store::Csr {
-                indptr,
-                indices,
-                values,
-            } => {
-                (indptr[i]..indptr[i + 1])
-                    .for_each(|e| out[indices[e] as usize] += scale * values.get(e));
+            Store::Csr { indptr, indices, values } => {
+                (indptr[i]..indptr[i + 1]).for_each(|e| out[indices[e] as usize] += scale * values.get(e));
             }
         }
     }
@@ -443,12 +324,8 @@ impl<'a> Features<'a> {
     /// ‖xᵢ‖² of one row.
     pub(crate) fn row_norm2(&self, i: usize) -> f64 {
         match &self.store {
-            Store::Dense(v) => (i * self.cols..(i + 1) * self.cols)
-                .map(|e| v.get(e).powi(2))
-                .sum(),
-            Store::Csr { indptr, values, .. } => (indptr[i]..indptr[i + 1])
-                .map(|e| values.get(e).powi(2))
-                .sum(),
+            Store::Dense(v) => (i * self.cols..(i + 1) * self.cols).map(|e| v.get(e).powi(2)).sum(),
+            Store::Csr { indptr, values, .. } => (indptr[i]..indptr[i + 1]).map(|e| values.get(e).powi(2)).sum(),
         }
     }
 }
@@ -497,43 +374,20 @@ mod tests {
             x.t_mul_add(0..2, &[1.0, -1.0, 2.0, 0.5], 2, &mut back);
             assert_eq!(back, [1.0, -1.0, 6.0, 1.5, 2.0, -2.0]);
             let taken = x.take_rows(&[1, 0, 1]);
-            assert_eq!(
-                (
-                    taken.rows(),
-                    taken.get(0, 1),
-                    taken.get(1, 2),
-                    taken.get(2, 0)
-                ),
-                (3, 3.0, 2.0, 0.0)
-            );
+            assert_eq!((taken.rows(), taken.get(0, 1), taken.get(1, 2), taken.get(2, 0)), (3, 3.0, 2.0, 0.0));
             assert_eq!(x.row_norm2(0), 5.0);
         }
     }
 
     #[test]
     fn broken_matrices_are_refused_with_the_place() {
-        let e = Features::dense(vec![1.0, f64::NAN], 2, 1)
-            .unwrap_err()
-            .to_string();
-        assert_eq!(
-            e,
-            "row 2, feature 1: the value is NaN, expected a finite number"
-        );
+        let e = Features::dense(vec![1.0, f64::NAN], 2, 1).unwrap_err().to_string();
+        assert_eq!(e, "row 2, feature 1: the value is NaN, expected a finite number");
         let e = Features::dense(vec![1.0], 2, 1).unwrap_err().to_string();
-        assert_eq!(
-            e,
-            "feature values (rows times columns): expected 2, found 1"
-        );
-        let e = Features::csr(vec![0, 1], vec![7], vec![1.0], 3)
-            .unwrap_err()
-            .to_string();
+        assert_eq!(e, "feature values (rows times columns): expected 2, found 1");
+        let e = Features::csr(vec![0, 1], vec![7], vec![1.0], 3).unwrap_err().to_string();
         assert_eq!(e, "sparse matrix: column index 7 is outside the 3 columns");
-        let e = Features::csr(vec![0, 2, 1], vec![0], vec![1.0], 3)
-            .unwrap_err()
-            .to_string();
-        assert_eq!(
-            e,
-            "sparse matrix: row pointers must start at 0 and never fall"
-        );
+        let e = Features::csr(vec![0, 2, 1], vec![0], vec![1.0], 3).unwrap_err().to_string();
+        assert_eq!(e, "sparse matrix: row pointers must start at 0 and never fall");
     }
 }

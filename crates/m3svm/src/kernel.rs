@@ -78,12 +78,7 @@ pub(crate) fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
 pub(crate) fn dot(x: &[f64], y: &[f64]) -> f64 {
     let mut lanes = [0.0; 4];
     let (xs, ys) = (x.chunks_exact(4), y.chunks_exact(4));
-    let tail: f64 = xs
-        .remainder()
-        .iter()
-        .zip(ys.remainder())
-        .map(|(a, b)| a * b)
-        .sum();
+    let tail: f64 = xs.remainder().iter().zip(ys.remainder()).map(|(a, b)| a * b).sum();
     for (x, y) in xs.zip(ys) {
         (0..4).for_each(|l| lanes[l] += x[l] * y[l]);
     }

@@ -41,19 +41,9 @@ impl Curvature {
     }
 
     /// Pair terms at the class vectors `vectors` (c×d).
-    pub(crate) fn pairs(
-        vectors: Vec<f64>,
-        classes: usize,
-        scalar: Vec<f64>,
-        sigma: Vec<f64>,
-    ) -> Self {
+    pub(crate) fn pairs(vectors: Vec<f64>, classes: usize, scalar: Vec<f64>, sigma: Vec<f64>) -> Self {
         let features = vectors.len() / classes;
-        Self {
-            scalar,
-            sigma,
-            vectors,
-            ..Self::ridge(0.0, features, classes)
-        }
+        Self { scalar, sigma, vectors, ..Self::ridge(0.0, features, classes) }
     }
 
     /// Writes x and y of a pair; `false` if σ is 0.
@@ -100,21 +90,12 @@ impl Curvature {
             axpy(-1.0, &u, &mut sum[l * d..(l + 1) * d]);
         });
         for (j, row) in out.chunks_exact_mut(c).enumerate() {
-            row.iter_mut()
-                .enumerate()
-                .for_each(|(k, o)| *o += sum[k * d + j]);
+            row.iter_mut().enumerate().for_each(|(k, o)| *o += sum[k * d + j]);
         }
     }
 
     /// Adds B of a pair to the leading d×d lower triangle of a column-major matrix with the given column stride.
-    pub(crate) fn add_pair(
-        &self,
-        pair: usize,
-        k: usize,
-        l: usize,
-        block: &mut [f64],
-        stride: usize,
-    ) {
+    pub(crate) fn add_pair(&self, pair: usize, k: usize, l: usize, block: &mut [f64], stride: usize) {
         if self.scalar.is_empty() {
             return;
         }
@@ -125,10 +106,7 @@ impl Curvature {
             for j in 0..d {
                 let (xj, yj) = (half * x[j], half * y[j]);
                 let column = &mut block[j * stride + j..j * stride + d];
-                column
-                    .iter_mut()
-                    .zip(x[j..].iter().zip(&y[j..]))
-                    .for_each(|(b, (x, y))| *b += x * yj + y * xj);
+                column.iter_mut().zip(x[j..].iter().zip(&y[j..])).for_each(|(b, (x, y))| *b += x * yj + y * xj);
             }
         }
         for j in 0..d {
@@ -149,13 +127,7 @@ impl Curvature {
             let rank_one = self.directions(pair, k, l, &mut x, &mut y);
             for j in 0..d {
                 let e = self.diagonal.as_ref().map_or(0.0, |e| e[pair * d + j]);
-                let b = self.scalar[pair]
-                    + e
-                    + if rank_one {
-                        self.sigma[pair] * x[j] * y[j]
-                    } else {
-                        0.0
-                    };
+                let b = self.scalar[pair] + e + if rank_one { self.sigma[pair] * x[j] * y[j] } else { 0.0 };
                 out[j * c + k] += b.max(0.0);
                 out[j * c + l] += b.max(0.0);
             }
