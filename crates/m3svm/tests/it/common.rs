@@ -5,9 +5,7 @@ use std::ops::ControlFlow;
 use m3svm::loss::SmoothHinge;
 use m3svm::penalty::{Norm, Pairwise};
 use m3svm::solver::{Limits, Solution};
-use m3svm::{
-    AnyLoss, AnyPenalty, AnySolver, Certificate, Dataset, Features, Model, Risk, Scaling, Spec,
-};
+use m3svm::{AnyLoss, AnyPenalty, AnySolver, Certificate, Dataset, Features, Model, Risk, Scaling, Spec};
 
 /// A reproducible stream of random numbers (splitmix64).
 pub(crate) struct Random(u64);
@@ -80,14 +78,7 @@ impl Problem {
                 x.push(if random.below(3) == 0 { 0.0 } else { value });
             }
         }
-        Self {
-            n,
-            d,
-            c,
-            x,
-            y,
-            weights: None,
-        }
+        Self { n, d, c, x, y, weights: None }
     }
 
     pub(crate) fn iris() -> Self {
@@ -106,10 +97,7 @@ impl Problem {
             n: rows.len(),
             x: rows.iter().flat_map(pick).collect(),
             y: rows.iter().map(|&i| self.y[i]).collect(),
-            weights: self
-                .weights
-                .as_ref()
-                .map(|w| rows.iter().map(|&i| w[i]).collect()),
+            weights: self.weights.as_ref().map(|w| rows.iter().map(|&i| w[i]).collect()),
             ..*self
         }
     }
@@ -184,14 +172,7 @@ pub(crate) fn parse_csv(text: &str) -> Problem {
         }
     }
     let (n, c) = (y.len(), names.len());
-    Problem {
-        n,
-        d: x.len() / n,
-        c,
-        x,
-        y,
-        weights: None,
-    }
+    Problem { n, d: x.len() / n, c, x, y, weights: None }
 }
 
 pub(crate) fn hinge(delta: f64) -> AnyLoss {
@@ -208,13 +189,7 @@ pub(crate) fn newton() -> AnySolver {
 
 /// Settings without scaling, for Newton.
 pub(crate) fn spec(loss: AnyLoss, penalty: AnyPenalty) -> Spec {
-    Spec {
-        loss,
-        penalty,
-        scaling: Scaling::None,
-        solver: newton(),
-        ..Spec::default()
-    }
+    Spec { loss, penalty, scaling: Scaling::None, solver: newton(), ..Spec::default() }
 }
 
 /// θ of a model that was fitted without scaling.
@@ -223,30 +198,15 @@ pub(crate) fn theta(model: &Model) -> Vec<f64> {
 }
 
 /// Minimises a risk as it is: no scaling, no reduction to the row space.
-pub(crate) fn minimize(
-    solver: &AnySolver,
-    risk: &Risk<'_>,
-    start: Vec<f64>,
-    tol: f64,
-    max_iter: usize,
-) -> Solution {
-    let limits = Limits {
-        tol,
-        max_iter,
-        seed: 0,
-    };
-    solver
-        .minimize(risk, start, &limits, &mut |_| ControlFlow::Continue(()))
-        .unwrap()
+pub(crate) fn minimize(solver: &AnySolver, risk: &Risk<'_>, start: Vec<f64>, tol: f64, max_iter: usize) -> Solution {
+    let limits = Limits { tol, max_iter, seed: 0 };
+    solver.minimize(risk, start, &limits, &mut |_| ControlFlow::Continue(())).unwrap()
 }
 
 /// All losses × penalties of the library.
 pub(crate) fn table() -> Vec<(AnyLoss, AnyPenalty)> {
     let penalties = AnyPenalty::examples();
-    AnyLoss::examples()
-        .into_iter()
-        .flat_map(|loss| penalties.iter().map(move |penalty| (loss, *penalty)))
-        .collect()
+    AnyLoss::examples().into_iter().flat_map(|loss| penalties.iter().map(move |penalty| (loss, *penalty))).collect()
 }
 
 pub(crate) fn convex(penalty: &AnyPenalty) -> bool {
@@ -284,10 +244,5 @@ pub(crate) fn reach(certificate: &Certificate, epsilon: f64) -> f64 {
 
 /// Complains about whatever was collected.
 pub(crate) fn none(failures: &[String]) {
-    assert!(
-        failures.is_empty(),
-        "{} failed:\n{}",
-        failures.len(),
-        failures.join("\n")
-    );
+    assert!(failures.is_empty(), "{} failed:\n{}", failures.len(), failures.join("\n"));
 }

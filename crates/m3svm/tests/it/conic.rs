@@ -7,12 +7,7 @@ use crate::common::{Problem, apart, hinge, none, spec, theta};
 use crate::program::{add_pairwise, hinge_program};
 
 /// Minimum by the conic solver.
-fn reference(
-    problem: &Problem,
-    penalty: &AnyPenalty,
-    epsilon: f64,
-    intercept: bool,
-) -> (f64, Vec<f64>) {
+fn reference(problem: &Problem, penalty: &AnyPenalty, epsilon: f64, intercept: bool) -> (f64, Vec<f64>) {
     let mut program = hinge_program(problem, epsilon, intercept);
     match penalty {
         AnyPenalty::Pairwise(penalty) => add_pairwise(&mut program, problem, penalty),
@@ -29,43 +24,24 @@ fn reference(
 /// Checks the value and both sides of the certificate; what is left to say is whether the proof is complete.
 fn agree(problem: &Problem, penalty: AnyPenalty, epsilon: f64, intercept: bool) -> Option<String> {
     let (expected, point) = reference(problem, &penalty, epsilon, intercept);
-    let spec = Spec {
-        epsilon,
-        intercept,
-        ..spec(hinge(0.0), penalty)
-    };
+    let spec = Spec { epsilon, intercept, ..spec(hinge(0.0), penalty) };
     let data = problem.dense();
     let model = spec.fit(&data).unwrap();
     let certificate = model.certificate();
     let bound = certificate.lower_bound.unwrap();
-    let label = format!(
-        "{penalty:?} n {} intercept {intercept}: conic {expected}, found {certificate:?}",
-        problem.n
-    );
+    let label = format!("{penalty:?} n {} intercept {intercept}: conic {expected}, found {certificate:?}", problem.n);
     assert!(apart(certificate.objective, expected) < 1e-6, "{label}");
     let slack = 1e-7 * expected.max(1.0);
     assert!(bound <= expected + slack, "{label}");
     assert!(expected <= certificate.objective + slack, "{label}");
     // The reported objective is that of the reported parameters, and the point of the other solver is no better.
-    let risk = Risk::new(
-        &data,
-        spec.loss.as_dyn(),
-        spec.penalty.as_dyn(),
-        epsilon,
-        intercept,
-    );
+    let risk = Risk::new(&data, spec.loss.as_dyn(), spec.penalty.as_dyn(), epsilon, intercept);
     let mut found = theta(&model);
     found.truncate(risk.dim());
     let mut grad = vec![0.0; risk.dim()];
-    assert!(
-        apart(risk.eval(&found, &mut grad), certificate.objective) < 1e-12,
-        "{label}"
-    );
+    assert!(apart(risk.eval(&found, &mut grad), certificate.objective) < 1e-12, "{label}");
     let elsewhere = risk.eval(&point, &mut grad);
-    assert!(
-        bound <= elsewhere * (1.0 + 1e-12),
-        "{label}: bound above {elsewhere}"
-    );
+    assert!(bound <= elsewhere * (1.0 + 1e-12), "{label}: bound above {elsewhere}");
     let gap = certificate.relative_gap().unwrap();
     let proven = model.training().stop == Stop::Converged && gap <= spec.tol;
     (!proven).then(|| format!("{label}, gap {gap:e}, {:?}", model.training().stop))
@@ -84,9 +60,7 @@ fn problems() -> Vec<Problem> {
 
 fn each(penalties: &[AnyPenalty]) {
     let problems = problems();
-    let all = problems
-        .iter()
-        .flat_map(|x| penalties.iter().map(move |p| (x, *p)));
+    let all = problems.iter().flat_map(|x| penalties.iter().map(move |p| (x, *p)));
     proven(all.map(|(problem, penalty)| agree(problem, penalty, 1e-3, true)));
 }
 
@@ -144,11 +118,7 @@ fn weighted_samples() {
             w[1] = 0.0;
         }
         let penalties = [l2(0.05, 1.0), l2(0.1, 2.0), l2(0.01, 4.0), l1(0.1, 1.0)];
-        proven(
-            penalties
-                .iter()
-                .map(|penalty| agree(&problem, *penalty, 1e-3, true)),
-        );
+        proven(penalties.iter().map(|penalty| agree(&problem, *penalty, 1e-3, true)));
     }
 }
 
@@ -156,15 +126,7 @@ fn weighted_samples() {
 fn without_an_intercept_and_with_the_default_epsilon() {
     for problem in problems() {
         let penalties = [l2(0.05, 1.0), l2(0.1, 2.0), l2(0.01, 4.0)];
-        proven(
-            penalties
-                .iter()
-                .map(|penalty| agree(&problem, *penalty, 1e-6, false)),
-        );
-        proven(
-            penalties
-                .iter()
-                .map(|penalty| agree(&problem, *penalty, 1e-6, true)),
-        );
+        proven(penalties.iter().map(|penalty| agree(&problem, *penalty, 1e-6, false)));
+        proven(penalties.iter().map(|penalty| agree(&problem, *penalty, 1e-6, true)));
     }
 }

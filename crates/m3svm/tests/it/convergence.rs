@@ -11,8 +11,7 @@ use crate::common::{Problem, newton, none, pairwise, parse_csv};
 /// The text of a file of the data folder, if there is one.
 fn data_file(name: &str) -> Option<String> {
     let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data");
-    let folder =
-        std::env::var_os("M3SVM_DATA").map_or_else(|| PathBuf::from(beside), PathBuf::from);
+    let folder = std::env::var_os("M3SVM_DATA").map_or_else(|| PathBuf::from(beside), PathBuf::from);
     let path = folder.join(name);
     let Ok(file) = std::fs::File::open(&path) else {
         eprintln!("{name} is left out: there is no {}", path.display());
@@ -49,18 +48,9 @@ pub(crate) fn sparse(name: &str) -> Option<Dataset<'static>> {
 
 pub(crate) fn solved(name: &str, data: &Dataset<'_>, spec: &Spec) -> Option<String> {
     let model = spec.fit(data).unwrap();
-    let (stop, gap) = (
-        model.training().stop,
-        model.certificate().relative_gap().unwrap(),
-    );
+    let (stop, gap) = (model.training().stop, model.certificate().relative_gap().unwrap());
     let bad = stop != Stop::Converged || gap > spec.tol;
-    bad.then(|| {
-        format!(
-            "{name} {:?}: {stop:?}, gap {gap:e}, {:?}",
-            spec.penalty,
-            model.training()
-        )
-    })
+    bad.then(|| format!("{name} {:?}: {stop:?}, gap {gap:e}, {:?}", spec.penalty, model.training()))
 }
 
 /// Every p × λ; lists all that fail.
@@ -68,12 +58,7 @@ fn grid(name: &str, data: &Dataset<'_>) {
     let mut failures = Vec::new();
     for p in [1.0, 1.5, 2.0, 4.0, 8.0, 16.0] {
         for lambda in [1e-4, 1e-2, 1.0, 100.0] {
-            let spec = Spec {
-                penalty: pairwise(lambda, p),
-                solver: newton(),
-                tol: 1e-8,
-                ..Spec::default()
-            };
+            let spec = Spec { penalty: pairwise(lambda, p), solver: newton(), tol: 1e-8, ..Spec::default() };
             failures.extend(solved(name, data, &spec));
         }
     }
@@ -90,11 +75,7 @@ fn iris_is_solved_under_every_scaling() {
     let data = Problem::iris().dense();
     for scaling in Scaling::ALL {
         for p in [1.0, 2.0, 4.0] {
-            let spec = Spec {
-                penalty: pairwise(1e-3, p),
-                scaling,
-                ..Spec::default()
-            };
+            let spec = Spec { penalty: pairwise(1e-3, p), scaling, ..Spec::default() };
             assert_eq!(solved("iris", &data, &spec), None, "{scaling:?}");
         }
     }

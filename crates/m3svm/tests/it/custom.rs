@@ -89,11 +89,7 @@ impl Loss for OneVersusRest {
 fn certified(loss: &dyn Loss) {
     let data = Problem::random(41, 60, 3, 4).weighted(3).dense();
     let penalties = AnyPenalty::examples();
-    for penalty in penalties
-        .into_iter()
-        .filter(convex)
-        .chain([pairwise(1e-3, 4.0)])
-    {
+    for penalty in penalties.into_iter().filter(convex).chain([pairwise(1e-3, 4.0)]) {
         let risk = Risk::new(&data, loss, penalty.as_dyn(), 1e-4, true);
         let start = vec![0.0; risk.dim()];
         let found = minimize(&newton(), &risk, start.clone(), 1e-8, 500);
@@ -106,14 +102,8 @@ fn certified(loss: &dyn Loss) {
         assert!(far(&theta, &found.theta) < 1e-12, "{label}");
         let lbfgs = AnySolver::Lbfgs(Lbfgs::default());
         let other = minimize(&lbfgs, &risk, start, 1e-6, 5000).certificate;
-        assert!(
-            found.certificate.lower_bound.unwrap() <= other.objective * (1.0 + 1e-12),
-            "{label} {other:?}"
-        );
-        assert!(
-            other.lower_bound.unwrap() <= found.certificate.objective * (1.0 + 1e-12),
-            "{label} {other:?}"
-        );
+        assert!(found.certificate.lower_bound.unwrap() <= other.objective * (1.0 + 1e-12), "{label} {other:?}");
+        assert!(other.lower_bound.unwrap() <= found.certificate.objective * (1.0 + 1e-12), "{label} {other:?}");
     }
 }
 

@@ -23,46 +23,24 @@ fn point(random: &mut Random, rows: usize, c: usize) -> Vec<f64> {
     for _ in 0..rows {
         let place = random.permutation(c);
         let middle = c as f64 / 2.0;
-        theta.extend(
-            place
-                .iter()
-                .map(|k| 0.5 * (*k as f64 - middle) + 0.2 * random.uniform()),
-        );
+        theta.extend(place.iter().map(|k| 0.5 * (*k as f64 - middle) + 0.2 * random.uniform()));
     }
     theta
 }
 
 fn case() -> impl Strategy<Value = Case> {
-    (
-        1usize..4,
-        1usize..5,
-        2usize..5,
-        any::<bool>(),
-        0u64..1_000_000,
-    )
-        .prop_map(|(rounds, d, c, intercept, seed)| {
-            // Values that single precision holds exactly, so that both precisions store the same table.
-            let mut problem = Problem::random(seed, 2 * c * rounds, d, c).weighted(seed);
-            problem.x.iter_mut().for_each(|v| *v = f64::from(*v as f32));
-            let mut random = Random::new(seed + 1);
-            let rows = d + usize::from(intercept);
-            Case {
-                theta: point(&mut random, rows, c),
-                direction: random.normals(rows * c),
-                problem,
-                intercept,
-                seed,
-            }
-        })
+    (1usize..4, 1usize..5, 2usize..5, any::<bool>(), 0u64..1_000_000).prop_map(|(rounds, d, c, intercept, seed)| {
+        // Values that single precision holds exactly, so that both precisions store the same table.
+        let mut problem = Problem::random(seed, 2 * c * rounds, d, c).weighted(seed);
+        problem.x.iter_mut().for_each(|v| *v = f64::from(*v as f32));
+        let mut random = Random::new(seed + 1);
+        let rows = d + usize::from(intercept);
+        Case { theta: point(&mut random, rows, c), direction: random.normals(rows * c), problem, intercept, seed }
+    })
 }
 
 fn few(cases: u32) -> ProptestConfig {
-    ProptestConfig {
-        cases,
-        rng_seed: RngSeed::Fixed(1),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    }
+    ProptestConfig { cases, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() }
 }
 
 fn eval(risk: &Risk<'_>, theta: &[f64]) -> (f64, Vec<f64>) {
@@ -84,28 +62,14 @@ fn moved(theta: &[f64], t: f64, v: &[f64]) -> Vec<f64> {
 /// Runs `check` on every loss × penalty.
 fn each(case: &Case, data: &Dataset<'_>, check: impl Fn(&Risk<'_>, &AnyLoss, &AnyPenalty)) {
     for (loss, penalty) in table() {
-        let risk = Risk::new(
-            data,
-            loss.as_dyn(),
-            penalty.as_dyn(),
-            EPSILON,
-            case.intercept,
-        );
-        assert_eq!(
-            (risk.dim(), risk.terms()),
-            (case.theta.len(), case.problem.n)
-        );
+        let risk = Risk::new(data, loss.as_dyn(), penalty.as_dyn(), EPSILON, case.intercept);
+        assert_eq!((risk.dim(), risk.terms()), (case.theta.len(), case.problem.n));
         check(&risk, &loss, &penalty);
     }
 }
 
 fn stores(problem: &Problem) -> [Dataset<'static>; 4] {
-    [
-        problem.dense(),
-        problem.csr(),
-        problem.dense32(),
-        problem.csr32(),
-    ]
+    [problem.dense(), problem.csr(), problem.dense32(), problem.csr32()]
 }
 
 proptest! {

@@ -12,11 +12,7 @@ fn fits() -> Vec<Spec> {
     let mut all = Vec::new();
     for loss in [hinge(0.01), AnyLoss::examples()[1], AnyLoss::examples()[2]] {
         for (lambda, p) in [(0.05, 1.0), (0.02, 2.0), (0.01, 4.0)] {
-            all.push(Spec {
-                epsilon: EPSILON,
-                tol: 1e-9,
-                ..spec(loss, pairwise(lambda, p))
-            });
+            all.push(Spec { epsilon: EPSILON, tol: 1e-9, ..spec(loss, pairwise(lambda, p)) });
         }
     }
     all
@@ -24,15 +20,8 @@ fn fits() -> Vec<Spec> {
 
 fn same(a: &Model, b: &Model, label: &str) {
     let (x, y) = (a.certificate(), b.certificate());
-    assert_eq!(
-        (a.training().stop, b.training().stop),
-        (Stop::Converged, Stop::Converged),
-        "{label}"
-    );
-    assert!(
-        apart(x.objective, y.objective) < 1e-8,
-        "{label}: {x:?} {y:?}"
-    );
+    assert_eq!((a.training().stop, b.training().stop), (Stop::Converged, Stop::Converged), "{label}");
+    assert!(apart(x.objective, y.objective) < 1e-8, "{label}: {x:?} {y:?}");
 }
 
 fn same_parameters(a: &Model, b: &Model, label: &str) {
@@ -53,28 +42,17 @@ fn rotating_the_features_rotates_the_weights() {
         let square: f64 = axis.iter().map(|v| v * v).sum();
         for row in turned.x.chunks_exact_mut(5) {
             let along: f64 = row.iter().zip(&axis).map(|(a, b)| a * b).sum();
-            row.iter_mut()
-                .zip(&axis)
-                .for_each(|(r, a)| *r -= 2.0 * along / square * a);
+            row.iter_mut().zip(&axis).for_each(|(r, a)| *r -= 2.0 * along / square * a);
         }
     }
     assert!(far(&problem.x, &turned.x) > 0.1);
     for spec in fits() {
         let label = format!("{:?} {:?}", spec.loss, spec.penalty);
-        let (a, b) = (
-            spec.fit(&problem.dense()).unwrap(),
-            spec.fit(&turned.dense()).unwrap(),
-        );
+        let (a, b) = (spec.fit(&problem.dense()).unwrap(), spec.fit(&turned.dense()).unwrap());
         same(&a, &b, &label);
-        let (here, there) = (
-            a.scores(problem.dense().x()).unwrap(),
-            b.scores(turned.dense().x()).unwrap(),
-        );
+        let (here, there) = (a.scores(problem.dense().x()).unwrap(), b.scores(turned.dense().x()).unwrap());
         assert!(far(&here, &there) < 1e-3, "{label}");
-        let (here, there) = (
-            a.predict(problem.dense().x()).unwrap(),
-            b.predict(turned.dense().x()).unwrap(),
-        );
+        let (here, there) = (a.predict(problem.dense().x()).unwrap(), b.predict(turned.dense().x()).unwrap());
         assert_eq!(here, there, "{label}");
     }
 }
@@ -91,18 +69,12 @@ fn integer_weights_are_repetitions() {
         problem.weights = Some(counts.iter().map(|k| *k as f64).collect());
         for spec in fits() {
             for scaling in [Scaling::None, Scaling::Standard] {
-                let spec = Spec {
-                    scaling,
-                    ..spec.clone()
-                };
+                let spec = Spec { scaling, ..spec.clone() };
                 let label = format!("{:?} {:?} {scaling:?}", spec.loss, spec.penalty);
                 let weighted = spec.fit(&problem.dense()).unwrap();
                 let plain = spec.fit(&repeated.dense()).unwrap();
                 same_parameters(&weighted, &plain, &label);
-                assert!(
-                    apart(weighted.train_accuracy(), plain.train_accuracy()) < 1e-12,
-                    "{label}"
-                );
+                assert!(apart(weighted.train_accuracy(), plain.train_accuracy()) < 1e-12, "{label}");
                 let sparse = spec.fit(&problem.csr()).unwrap();
                 same_parameters(&sparse, &spec.fit(&repeated.csr()).unwrap(), &label);
             }
@@ -113,9 +85,7 @@ fn integer_weights_are_repetitions() {
 #[test]
 fn balanced_classes_are_explicit_weights() {
     let problem = Problem::random(95, 60, 3, 3);
-    let rows: Vec<usize> = (0..60)
-        .filter(|i| problem.y[*i] != 1 || i % 2 == 0)
-        .collect();
+    let rows: Vec<usize> = (0..60).filter(|i| problem.y[*i] != 1 || i % 2 == 0).collect();
     let problem = problem.rows(&rows);
     let mut counts = [0.0; 3];
     problem.y.iter().for_each(|y| counts[*y as usize] += 1.0);
@@ -125,24 +95,13 @@ fn balanced_classes_are_explicit_weights() {
     let names: BTreeMap<String, f64> = (0..3).map(|k| (k.to_string(), weight(k))).collect();
     for spec in fits() {
         let label = format!("{:?} {:?}", spec.loss, spec.penalty);
-        let with = |class_weight| Spec {
-            class_weight,
-            ..spec.clone()
-        };
+        let with = |class_weight| Spec { class_weight, ..spec.clone() };
         let balanced = with(ClassWeight::Balanced).fit(&problem.dense()).unwrap();
         same_parameters(&balanced, &spec.fit(&explicit.dense()).unwrap(), &label);
-        let named = with(ClassWeight::Each(names.clone()))
-            .fit(&problem.dense())
-            .unwrap();
+        let named = with(ClassWeight::Each(names.clone())).fit(&problem.dense()).unwrap();
         same_parameters(&balanced, &named, &label);
         let plain = spec.fit(&problem.dense()).unwrap();
-        assert!(
-            apart(
-                plain.certificate().objective,
-                balanced.certificate().objective
-            ) > 1e-3,
-            "{label}"
-        );
+        assert!(apart(plain.certificate().objective, balanced.certificate().objective) > 1e-3, "{label}");
     }
 }
 
@@ -151,10 +110,7 @@ fn scaling_can_be_folded_into_the_weights() {
     let problem = Problem::iris();
     for scaling in Scaling::ALL {
         for data in [problem.dense(), problem.csr()] {
-            let spec = Spec {
-                scaling,
-                ..Spec::default()
-            };
+            let spec = Spec { scaling, ..Spec::default() };
             let model = spec.fit(&data).unwrap();
             let (w, b) = model.unscaled();
             let scaled = model.scaler().apply(data.x().view()).unwrap();
@@ -166,10 +122,7 @@ fn scaling_can_be_folded_into_the_weights() {
             let expected = product(&scaled, model.weights(), model.intercept());
             let error = far(&product(data.x(), &w, &b), &expected);
             assert!(error < 1e-12, "{scaling:?}: {error:e}");
-            assert!(
-                far(&model.scores(data.x()).unwrap(), &expected) < 1e-12,
-                "{scaling:?}"
-            );
+            assert!(far(&model.scores(data.x()).unwrap(), &expected) < 1e-12, "{scaling:?}");
         }
     }
 }
@@ -180,14 +133,8 @@ fn scaling_by_hand_is_the_scaling_of_the_fit() {
     let by_hand = problem.clone().standardised();
     for spec in fits() {
         let label = format!("{:?} {:?}", spec.loss, spec.penalty);
-        let standard = Spec {
-            scaling: Scaling::Standard,
-            ..spec.clone()
-        };
-        let (a, b) = (
-            standard.fit(&problem.dense()).unwrap(),
-            spec.fit(&by_hand.dense()).unwrap(),
-        );
+        let standard = Spec { scaling: Scaling::Standard, ..spec.clone() };
+        let (a, b) = (standard.fit(&problem.dense()).unwrap(), spec.fit(&by_hand.dense()).unwrap());
         same_parameters(&a, &b, &label);
     }
 }

@@ -4,15 +4,11 @@ use m3svm::penalty::{Norm, Pairwise, Ridge};
 use m3svm::solver::{Adam, Lbfgs};
 use m3svm::{AnyLoss, AnyPenalty, AnySolver, Loss, Objective, Penalty, Risk, Spec, Stop};
 
-use crate::common::{
-    Problem, Random, apart, convex, far, hinge, minimize, newton, pairwise, spec, table, theta,
-};
+use crate::common::{Problem, Random, apart, convex, far, hinge, minimize, newton, pairwise, spec, table, theta};
 use crate::program::{Program, difference, lead, pairs, parameters};
 
 fn row_sums(theta: &[f64], c: usize) -> f64 {
-    let sums = theta
-        .chunks_exact(c)
-        .map(|row| row.iter().sum::<f64>().abs());
+    let sums = theta.chunks_exact(c).map(|row| row.iter().sum::<f64>().abs());
     sums.fold(0.0, f64::max)
 }
 
@@ -42,10 +38,7 @@ fn theorem_1_large_p_finds_the_largest_minimum_margin() {
         let count = pairs(c).len() as f64;
         let mut before = (f64::INFINITY, f64::INFINITY);
         for p in [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0] {
-            let spec = Spec {
-                epsilon: 1e-9,
-                ..spec(hinge(0.0), pairwise(1e-3 / p, p))
-            };
+            let spec = Spec { epsilon: 1e-9, ..spec(hinge(0.0), pairwise(1e-3 / p, p)) };
             let model = spec.fit(&problem.dense()).unwrap();
             assert_eq!(model.training().stop, Stop::Converged, "p = {p}");
             let (top, norm) = distances(model.weights(), c, p);
@@ -54,18 +47,11 @@ fn theorem_1_large_p_finds_the_largest_minimum_margin() {
             assert!(top <= best * count.powf(1.0 / p) * (1.0 + 1e-5), "{label}");
             assert!((model.min_margin().0 * top - 2.0).abs() < 1e-12, "{label}");
             // Minima of decreasing norms decrease; on these data the smallest margin also grows all the way.
-            assert!(
-                norm <= before.1 * (1.0 + 1e-5),
-                "{label}, before {before:?}"
-            );
+            assert!(norm <= before.1 * (1.0 + 1e-5), "{label}, before {before:?}");
             assert!(top <= before.0 * (1.0 + 1e-3), "{label}, before {before:?}");
             before = (top, norm);
         }
-        assert!(
-            before.0 <= best * 1.02,
-            "c = {c}: {} against {best}",
-            before.0
-        );
+        assert!(before.0 <= best * 1.02, "c = {c}: {} against {best}", before.0);
     }
 }
 
@@ -98,18 +84,10 @@ fn largest_minimum_margin(problem: &Problem) -> (f64, f64) {
 fn theorem_2_class_vectors_and_intercepts_sum_to_zero() {
     let problem = Problem::random(11, 40, 3, 4).weighted(1);
     let data = problem.dense();
-    let solvers = [
-        newton(),
-        AnySolver::Lbfgs(Lbfgs::default()),
-        AnySolver::Adam(Adam::default()),
-    ];
+    let solvers = [newton(), AnySolver::Lbfgs(Lbfgs::default()), AnySolver::Adam(Adam::default())];
     for (loss, penalty) in table() {
         let risk = Risk::new(&data, loss.as_dyn(), penalty.as_dyn(), 1e-3, true);
-        let start: Vec<f64> = Random::new(3)
-            .normals(risk.dim())
-            .iter()
-            .map(|v| v + 2.0)
-            .collect();
+        let start: Vec<f64> = Random::new(3).normals(risk.dim()).iter().map(|v| v + 2.0).collect();
         assert!(row_sums(&start, 4) > 4.0);
         let centred = minimize(&newton(), &risk, vec![0.0; risk.dim()], 1e-9, 500);
         for solver in &solvers {
@@ -126,10 +104,7 @@ fn theorem_2_class_vectors_and_intercepts_sum_to_zero() {
             let mut grad = vec![0.0; risk.dim()];
             let shifted: Vec<f64> = centred.theta.iter().map(|v| v + 0.5).collect();
             let rise = risk.eval(&shifted, &mut grad) - risk.eval(&centred.theta, &mut grad);
-            assert!(
-                (rise - 1e-3 * 0.25 * risk.dim() as f64).abs() < 1e-10,
-                "{rise}"
-            );
+            assert!((rise - 1e-3 * 0.25 * risk.dim() as f64).abs() < 1e-10, "{rise}");
         }
     }
 }
@@ -152,8 +127,7 @@ fn over_pairs(problem: &Problem, z: &[f64], f: impl Fn(f64) -> f64) -> f64 {
 fn total(loss: &dyn Loss, problem: &Problem, z: &[f64]) -> f64 {
     let mut dz = vec![0.0; problem.c];
     let rows = z.chunks_exact(problem.c).zip(&problem.y);
-    rows.map(|(z, y)| loss.value_grad(z, *y as usize, &mut dz))
-        .sum()
+    rows.map(|(z, y)| loss.value_grad(z, *y as usize, &mut dz)).sum()
 }
 
 /// Theorem 3, for the hinge, and its logistic form in appendix A.3: the sum over pairs is the sum over samples.
@@ -162,24 +136,14 @@ fn theorem_3_the_sum_over_pairs_is_the_sum_over_samples() {
     for seed in 0..20 {
         let c = 2 + seed as usize % 5;
         let problem = Problem::random(seed, 6 * c, 2, c);
-        let z: Vec<f64> = Random::new(seed)
-            .normals(problem.n * c)
-            .iter()
-            .map(|v| 2.0 * v)
-            .collect();
+        let z: Vec<f64> = Random::new(seed).normals(problem.n * c).iter().map(|v| 2.0 * v).collect();
         for delta in [0.0, 0.01, 1.0] {
             let g = |t: f64| 0.5 * ((1.0 - t) + ((1.0 - t).powi(2) + delta * delta).sqrt());
-            let (a, b) = (
-                over_pairs(&problem, &z, g),
-                total(hinge(delta).as_dyn(), &problem, &z),
-            );
+            let (a, b) = (over_pairs(&problem, &z, g), total(hinge(delta).as_dyn(), &problem, &z));
             assert!(apart(a, b) < 1e-13, "δ = {delta}: {a} {b}");
         }
         let logistic = AnyLoss::PairwiseLogistic(Default::default());
-        let (a, b) = (
-            over_pairs(&problem, &z, |t| (1.0 + (-t).exp()).ln()),
-            total(logistic.as_dyn(), &problem, &z),
-        );
+        let (a, b) = (over_pairs(&problem, &z, |t| (1.0 + (-t).exp()).ln()), total(logistic.as_dyn(), &problem, &z));
         assert!(apart(a, b) < 1e-13, "{a} {b}");
     }
 }
@@ -190,19 +154,12 @@ fn lemma_2_the_smooth_hinge_is_within_half_delta() {
     let mut random = Random::new(4);
     for delta in [1e-8, 1e-3, 0.1, 1.0, 30.0] {
         for i in 0..400 {
-            let x = if i == 0 {
-                0.0
-            } else {
-                random.normal() * 10f64.powi(i % 5 - 2)
-            };
+            let x = if i == 0 { 0.0 } else { random.normal() * 10f64.powi(i % 5 - 2) };
             // Two classes, γ = 1 − z₀ + z₁ = x.
             let (mut dz, z) = ([0.0; 2], [1.0, x]);
             let excess = hinge(delta).as_dyn().value_grad(&z, 0, &mut dz) - x.max(0.0);
             let rounding = 1e-15 * x.abs().max(delta);
-            assert!(
-                excess >= -rounding && excess <= 0.5 * delta + rounding,
-                "{x} {delta}: {excess}"
-            );
+            assert!(excess >= -rounding && excess <= 0.5 * delta + rounding, "{x} {delta}: {excess}");
             if i == 0 {
                 assert!((excess - 0.5 * delta).abs() <= rounding);
             }
@@ -239,20 +196,13 @@ fn theorem_4_chords_lie_strictly_above() {
         for _ in 0..50 {
             let (a, b) = (random.normals(risk.dim()), random.normals(risk.dim()));
             let mu = 0.05 + 0.9 * random.uniform();
-            let between: Vec<f64> = a
-                .iter()
-                .zip(&b)
-                .map(|(a, b)| mu * a + (1.0 - mu) * b)
-                .collect();
+            let between: Vec<f64> = a.iter().zip(&b).map(|(a, b)| mu * a + (1.0 - mu) * b).collect();
             let square: f64 = a.iter().zip(&b).map(|(a, b)| (a - b).powi(2)).sum();
             let chord = mu * risk.eval(&a, &mut grad) + (1.0 - mu) * risk.eval(&b, &mut grad);
             let rise = chord - risk.eval(&between, &mut grad);
             // At least what ε alone gives.
             let least = 1e-3 * mu * (1.0 - mu) * square;
-            assert!(
-                rise >= least * (1.0 - 1e-9),
-                "{loss:?} {penalty:?}: {rise} {least}"
-            );
+            assert!(rise >= least * (1.0 - 1e-9), "{loss:?} {penalty:?}: {rise} {least}");
         }
     }
 }
@@ -264,17 +214,11 @@ fn theorem_5_p_two_is_ridge() {
         let data = Problem::random(31, 12 * c, 4, c).dense();
         for lambda in [1e-2, 1.0] {
             let fit = |penalty| {
-                let spec = Spec {
-                    tol: 1e-12,
-                    epsilon: 1e-4,
-                    ..spec(loss, penalty)
-                };
+                let spec = Spec { tol: 1e-12, epsilon: 1e-4, ..spec(loss, penalty) };
                 spec.fit(&data).unwrap()
             };
             let ours = fit(pairwise(lambda, 2.0));
-            let ridge = fit(AnyPenalty::Ridge(Ridge {
-                lambda: lambda * c as f64,
-            }));
+            let ridge = fit(AnyPenalty::Ridge(Ridge { lambda: lambda * c as f64 }));
             let (a, b) = (ours.certificate().objective, ridge.certificate().objective);
             assert!(apart(a, b) < 1e-10, "{loss:?} λ = {lambda}: {a} {b}");
             let error = far(&theta(&ours), &theta(&ridge));
@@ -292,29 +236,17 @@ fn theorem_6_the_penalty_bounds_the_capacity() {
         let w = Random::new(seed).normals(d * 4);
         let mut z = vec![0.0; problem.n * 4];
         data.x().mul_add(0..problem.n, &w, 4, &mut z);
-        let radius = problem
-            .x
-            .chunks_exact(d)
-            .map(|x| x.iter().map(|v| v * v).sum::<f64>().sqrt());
+        let radius = problem.x.chunks_exact(d).map(|x| x.iter().map(|v| v * v).sum::<f64>().sqrt());
         let radius = radius.fold(0.0, f64::max);
         for p in [1.0, 1.5, 2.0, 4.0, 10.0] {
             let reach = |z: &[f64]| {
-                let sum: f64 = pairs(4)
-                    .iter()
-                    .map(|&(k, l)| (z[k] - z[l]).abs().powf(p))
-                    .sum();
+                let sum: f64 = pairs(4).iter().map(|&(k, l)| (z[k] - z[l]).abs().powf(p)).sum();
                 sum.powf(1.0 / p)
             };
             let most = z.chunks_exact(4).map(reach).fold(0.0, f64::max);
             let bound = radius * Pairwise::new(Norm::L2, 1.0, p).value(&w, 4).powf(1.0 / p);
-            assert!(
-                most <= bound * (1.0 + 1e-12),
-                "d = {d}, p = {p}: {most} {bound}"
-            );
-            assert!(
-                d > 1 || apart(most, bound) < 1e-12,
-                "d = {d}, p = {p}: {most} {bound}"
-            );
+            assert!(most <= bound * (1.0 + 1e-12), "d = {d}, p = {p}: {most} {bound}");
+            assert!(d > 1 || apart(most, bound) < 1e-12, "d = {d}, p = {p}: {most} {bound}");
         }
     }
 }
@@ -323,18 +255,12 @@ fn theorem_6_the_penalty_bounds_the_capacity() {
 #[test]
 fn lemma_of_a3_softmax_is_a_logarithm_over_pairs() {
     let mut random = Random::new(6);
-    let (softmax, logistic) = (
-        AnyLoss::Softmax(Default::default()),
-        AnyLoss::PairwiseLogistic(Default::default()),
-    );
+    let (softmax, logistic) = (AnyLoss::Softmax(Default::default()), AnyLoss::PairwiseLogistic(Default::default()));
     for c in 2..8 {
         for _ in 0..20 {
             let z: Vec<f64> = random.normals(c).iter().map(|v| 3.0 * v).collect();
             let (y, mut dz) = (random.below(c), vec![0.0; c]);
-            let sum: f64 = (0..c)
-                .filter(|k| *k != y)
-                .map(|k| (z[k] - z[y]).exp())
-                .sum();
+            let sum: f64 = (0..c).filter(|k| *k != y).map(|k| (z[k] - z[y]).exp()).sum();
             let value = softmax.as_dyn().value_grad(&z, y, &mut dz);
             assert!(apart(value, (1.0 + sum).ln()) < 1e-13, "{value}");
             assert!(value <= logistic.as_dyn().value_grad(&z, y, &mut dz) + 1e-13);

@@ -1,9 +1,7 @@
 //! The problems of the library written as conic programs, for a solver that shares no code with it.
 
 use clarabel::algebra::CscMatrix;
-use clarabel::solver::{
-    DefaultSettings, DefaultSolver, IPSolver, SolverStatus, SupportedConeT as Cone,
-};
+use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, SolverStatus, SupportedConeT as Cone};
 use m3svm::penalty::{Norm, Pairwise};
 
 use crate::common::Problem;
@@ -93,18 +91,10 @@ impl Program {
             tol_feas: 1e-10,
             ..DefaultSettings::default()
         };
-        let mut solver =
-            DefaultSolver::new(&p, &self.linear, &a, &b, &self.cones, settings).unwrap();
+        let mut solver = DefaultSolver::new(&p, &self.linear, &a, &b, &self.cones, settings).unwrap();
         solver.solve();
         let solution = solver.solution;
-        assert!(
-            matches!(
-                solution.status,
-                SolverStatus::Solved | SolverStatus::AlmostSolved
-            ),
-            "{:?}",
-            solution.status
-        );
+        assert!(matches!(solution.status, SolverStatus::Solved | SolverStatus::AlmostSolved), "{:?}", solution.status);
         (solution.obj_val, solution.x)
     }
 }
@@ -119,26 +109,17 @@ pub(crate) fn lead(problem: &Problem, intercept: bool, i: usize, k: usize) -> Ve
     let (d, c, y) = (problem.d, problem.c, problem.y[i] as usize);
     let row = &problem.x[i * d..(i + 1) * d];
     let one = intercept.then_some(1.0);
-    row.iter()
-        .copied()
-        .chain(one)
-        .enumerate()
-        .flat_map(|(j, v)| [(j * c + y, v), (j * c + k, -v)])
-        .collect()
+    row.iter().copied().chain(one).enumerate().flat_map(|(j, v)| [(j * c + y, v), (j * c + k, -v)]).collect()
 }
 
 /// wₖ − wₗ, entry by entry.
 pub(crate) fn difference(problem: &Problem, k: usize, l: usize) -> Vec<Affine> {
     let c = problem.c;
-    (0..problem.d)
-        .map(|j| (vec![(j * c + k, 1.0), (j * c + l, -1.0)], 0.0))
-        .collect()
+    (0..problem.d).map(|j| (vec![(j * c + k, 1.0), (j * c + l, -1.0)], 0.0)).collect()
 }
 
 pub(crate) fn pairs(c: usize) -> Vec<(usize, usize)> {
-    (0..c)
-        .flat_map(|k| (k + 1..c).map(move |l| (k, l)))
-        .collect()
+    (0..c).flat_map(|k| (k + 1..c).map(move |l| (k, l))).collect()
 }
 
 /// Σ ωᵢ Σ_{k≠y} [1 − (z_y − zₖ)]₊ + ε‖θ‖².
@@ -189,21 +170,12 @@ pub(crate) fn add_pairwise(program: &mut Program, problem: &Problem, penalty: &P
         } else if penalty.p == 4.0 {
             // s ≥ t²: ‖(2t, s − 1)‖ ≤ s + 1; then λs².
             let s = program.variables(1, 0.0);
-            program.cone(vec![
-                only(s, 1.0, 1.0),
-                only(t, 2.0, 0.0),
-                only(s, 1.0, -1.0),
-            ]);
+            program.cone(vec![only(s, 1.0, 1.0), only(t, 2.0, 0.0), only(s, 1.0, -1.0)]);
             program.product(s, s, penalty.lambda);
         } else {
             // s^(1/p)·1 ≥ t.
             let s = program.variables(1, penalty.lambda);
-            program.power(
-                only(s, 1.0, 0.0),
-                (Vec::new(), 1.0),
-                only(t, 1.0, 0.0),
-                1.0 / penalty.p,
-            );
+            program.power(only(s, 1.0, 0.0), (Vec::new(), 1.0), only(t, 1.0, 0.0), 1.0 / penalty.p);
         }
     }
 }

@@ -14,10 +14,7 @@ fn bits(model: &Model) -> Vec<u64> {
 }
 
 fn fit(spec: &Spec, data: &Dataset<'_>, threads: usize) -> Model {
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .build()
-        .unwrap();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     pool.install(|| spec.fit(data)).unwrap()
 }
 
@@ -29,29 +26,15 @@ fn the_number_of_threads_changes_no_bit() {
         (newton(), 500),
         (AnySolver::Lbfgs(Lbfgs::default()), 40),
         (AnySolver::Adam(Adam::default()), 15),
-        (
-            AnySolver::Adam(Adam {
-                learning_rate: 0.01,
-                batch: Some(500),
-            }),
-            2,
-        ),
+        (AnySolver::Adam(Adam { learning_rate: 0.01, batch: Some(500) }), 2),
     ];
     for data in [problem.dense(), problem.csr(), problem.dense32()] {
         for (solver, steps) in solvers {
-            let spec = Spec {
-                solver,
-                max_iter: Some(steps),
-                ..spec(hinge(0.01), pairwise(1e-3, 4.0))
-            };
+            let spec = Spec { solver, max_iter: Some(steps), ..spec(hinge(0.01), pairwise(1e-3, 4.0)) };
             let one = bits(&fit(&spec, &data, 1));
             for threads in [2, 3, 5] {
                 let many = bits(&fit(&spec, &data, threads));
-                assert!(
-                    one == many,
-                    "{solver:?}, {threads} threads, sparse {}",
-                    data.x().is_sparse()
-                );
+                assert!(one == many, "{solver:?}, {threads} threads, sparse {}", data.x().is_sparse());
             }
         }
     }
@@ -64,27 +47,16 @@ fn a_large_factorisation_does_not_depend_on_the_threads() {
     let spec = spec(hinge(0.01), pairwise(1e-2, 4.0));
     let one = bits(&fit(&spec, &data, 1));
     for threads in [2, 3, 5] {
-        assert!(
-            one == bits(&fit(&spec, &data, threads)),
-            "{threads} threads"
-        );
+        assert!(one == bits(&fit(&spec, &data, threads)), "{threads} threads");
     }
 }
 
 #[test]
 fn mini_batches_follow_the_seed() {
     let data = Problem::random(103, 90, 3, 3).dense();
-    let solver = AnySolver::Adam(Adam {
-        learning_rate: 0.05,
-        batch: Some(7),
-    });
+    let solver = AnySolver::Adam(Adam { learning_rate: 0.05, batch: Some(7) });
     let run = |seed| {
-        let spec = Spec {
-            solver,
-            seed,
-            max_iter: Some(30),
-            ..spec(hinge(0.5), pairwise(1e-2, 2.0))
-        };
+        let spec = Spec { solver, seed, max_iter: Some(30), ..spec(hinge(0.5), pairwise(1e-2, 2.0)) };
         bits(&spec.fit(&data).unwrap())
     };
     assert_eq!(run(1), run(1));
