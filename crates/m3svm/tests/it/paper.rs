@@ -2,7 +2,7 @@
 
 use m3svm::penalty::{Norm, Pairwise, Ridge};
 use m3svm::solver::{Adam, Lbfgs};
-use m3svm::{AnyLoss, AnyPenalty, AnySolver, Loss, Objective, Penalty, Risk, Spec, Stop};
+use m3svm::{AnyLoss, AnyPenalty, AnySolver, Loss, Objective, Penalty, Risk, Spec};
 
 use crate::common::{Problem, Random, apart, convex, far, hinge, minimize, newton, pairwise, spec, table, theta};
 use crate::program::{Program, difference, lead, pairs, parameters};
@@ -29,7 +29,7 @@ fn distances(w: &[f64], c: usize, p: f64) -> (f64, f64) {
 #[test]
 fn theorem_1_large_p_finds_the_largest_minimum_margin() {
     for (seed, c) in [(5, 3), (6, 4)] {
-        let mut problem = Problem::clouds(seed, 10 * c, 4, c, 4.0);
+        let mut problem = separable(seed, 10 * c, 4, c);
         // The scale of the features sets that of W: bring t* to 1 so that t*ᵖ stays a plain number.
         let (first, _) = largest_minimum_margin(&problem);
         problem.x.iter_mut().for_each(|v| *v *= first);
@@ -40,7 +40,10 @@ fn theorem_1_large_p_finds_the_largest_minimum_margin() {
         for p in [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0] {
             let spec = Spec { epsilon: 1e-9, ..spec(hinge(0.0), pairwise(1e-3 / p, p)) };
             let model = spec.fit(&problem.dense()).unwrap();
-            assert_eq!(model.training().stop, Stop::Converged, "p = {p}");
+            // λ is small enough for the exact penalty of the hinge: no row is inside any margin.
+            let z = model.scores(problem.dense().x()).unwrap();
+            let inside = total(hinge(0.0).as_dyn(), &problem, &z);
+            assert!(inside < 1e-6, "c = {c}, p = {p}: {inside:e}");
             let (top, norm) = distances(model.weights(), c, p);
             let label = format!("c = {c}, p = {p}: {top} against {best}, ‖·‖ₚ = {norm}");
             assert!(top >= best * (1.0 - 1e-5), "{label}");
@@ -53,6 +56,18 @@ fn theorem_1_large_p_finds_the_largest_minimum_margin() {
         }
         assert!(before.0 <= best * 1.02, "c = {c}: {} against {best}", before.0);
     }
+}
+
+/// Clouds that are small next to their distances.
+fn separable(seed: u64, n: usize, d: usize, c: usize) -> Problem {
+    let mut problem = Problem::random(seed, n, d, c);
+    let mut random = Random::new(seed);
+    let centres = random.normals(c * d);
+    for (row, y) in problem.x.chunks_exact_mut(d).zip(&problem.y) {
+        let centre = &centres[*y as usize * d..];
+        row.iter_mut().zip(centre).for_each(|(x, m)| *x = 3.0 * m + 0.4 * random.normal());
+    }
+    problem
 }
 
 /// min t with ‖wₖ − wₗ‖ ≤ t and every row on its side of every margin; also max ‖wₖ − wₗ‖ at the solution.
