@@ -1,5 +1,5 @@
 //! The library seen from outside, as one test binary.
-#![expect(clippy::unwrap_used, clippy::print_stderr, missing_docs, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
 mod agreement;
 mod common;
