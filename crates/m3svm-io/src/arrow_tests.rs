@@ -11,11 +11,8 @@ use super::*;
 use crate::read_from;
 
 pub(crate) fn file(batch: &RecordBatch, compression: Option<CompressionType>) -> Vec<u8> {
-    let options = IpcWriteOptions::default()
-        .try_with_compression(compression)
-        .unwrap();
-    let mut writer =
-        FileWriter::try_new_with_options(Vec::new(), &batch.schema(), options).unwrap();
+    let options = IpcWriteOptions::default().try_with_compression(compression).unwrap();
+    let mut writer = FileWriter::try_new_with_options(Vec::new(), &batch.schema(), options).unwrap();
     writer.write(batch).unwrap();
     writer.write(batch).unwrap();
     writer.into_inner().unwrap()
@@ -30,12 +27,8 @@ fn stream(batch: &RecordBatch) -> Vec<u8> {
 
 #[cfg(feature = "parquet")]
 fn parquet(batch: &RecordBatch, compression: ::parquet::basic::Compression) -> Vec<u8> {
-    let properties = ::parquet::file::properties::WriterProperties::builder()
-        .set_compression(compression)
-        .build();
-    let mut writer =
-        ::parquet::arrow::ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties))
-            .unwrap();
+    let properties = ::parquet::file::properties::WriterProperties::builder().set_compression(compression).build();
+    let mut writer = ::parquet::arrow::ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties)).unwrap();
     writer.write(batch).unwrap();
     writer.write(batch).unwrap();
     writer.into_inner().unwrap()
@@ -72,10 +65,7 @@ fn batch() -> RecordBatch {
         ("b", Arc::new(BooleanArray::from(vec![true, false]))),
         ("a", Arc::new(Float32Array::from(vec![0.5, 1.5]))),
         ("n", Arc::new(Int64Array::from(vec![Some(7), None]))),
-        (
-            "class",
-            Arc::new(StringArray::from(vec![Some("1.0"), None])),
-        ),
+        ("class", Arc::new(StringArray::from(vec![Some("1.0"), None]))),
     ];
     RecordBatch::try_from_iter_with_nullable(columns.map(|(n, c)| (n, c, true))).unwrap()
 }
@@ -88,20 +78,11 @@ fn columns(list: &[&str]) -> Option<Vec<crate::Column>> {
 fn columns_are_chosen_and_typed() {
     let first = batch().slice(0, 1);
     for bytes in all(&first) {
-        let options = ReadOptions {
-            features: columns(&["a", "b", "n"]),
-            ..Default::default()
-        };
+        let options = ReadOptions { features: columns(&["a", "b", "n"]), ..Default::default() };
         let table = parse(bytes.clone(), &options).unwrap();
         assert_eq!((table.x.rows(), table.x.cols()), (2, 3));
-        assert_eq!(
-            (table.x.get(1, 0), table.x.get(1, 1), table.x.get(0, 2)),
-            (0.5, 1.0, 7.0)
-        );
-        assert_eq!(
-            (table.labels.unwrap(), table.label_name.unwrap()),
-            (vec!["1".to_string(); 2], "class".into())
-        );
+        assert_eq!((table.x.get(1, 0), table.x.get(1, 1), table.x.get(0, 2)), (0.5, 1.0, 7.0));
+        assert_eq!((table.labels.unwrap(), table.label_name.unwrap()), (vec!["1".to_string(); 2], "class".into()));
         assert_eq!(table.feature_names.unwrap(), ["a", "b", "n"]);
         let options = ReadOptions {
             label: "n".parse().ok(),
@@ -110,10 +91,7 @@ fn columns_are_chosen_and_typed() {
             ..Default::default()
         };
         let table = parse(bytes, &options).unwrap();
-        assert_eq!(
-            (table.labels.unwrap(), table.weights.unwrap()),
-            (vec!["7".to_string(); 2], vec![0.5; 2])
-        );
+        assert_eq!((table.labels.unwrap(), table.weights.unwrap()), (vec!["7".to_string(); 2], vec![0.5; 2]));
     }
 }
 
@@ -125,22 +103,10 @@ fn bad_columns_and_cells_are_named() {
             error(&ReadOptions::default()),
             "t: column \"id\" holds Utf8, expected numbers; leave the column out or encode it as numbers"
         );
-        let options = ReadOptions {
-            features: columns(&["n"]),
-            ..Default::default()
-        };
-        assert_eq!(
-            error(&options),
-            "t: row 2, column \"n\": the cell is empty, expected a number"
-        );
-        let options = ReadOptions {
-            features: columns(&["a"]),
-            ..Default::default()
-        };
-        assert_eq!(
-            error(&options),
-            "t: row 2, column \"class\": the label is empty"
-        );
+        let options = ReadOptions { features: columns(&["n"]), ..Default::default() };
+        assert_eq!(error(&options), "t: row 2, column \"n\": the cell is empty, expected a number");
+        let options = ReadOptions { features: columns(&["a"]), ..Default::default() };
+        assert_eq!(error(&options), "t: row 2, column \"class\": the label is empty");
         let cut = parse(bytes[..bytes.len() / 2].to_vec(), &options).unwrap_err();
         assert!(cut.starts_with("t: not a usable"), "{cut}");
     }

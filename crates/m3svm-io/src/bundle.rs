@@ -9,9 +9,7 @@ use crate::table::Table;
 /// Usual names of the features, in any case, the likeliest first.
 const X_NAMES: [&str; 7] = ["x", "fea", "features", "feature", "data", "inputs", "arr_0"];
 /// Usual names of the labels, in any case, the likeliest first.
-const Y_NAMES: [&str; 10] = [
-    "y", "gnd", "label", "labels", "target", "targets", "class", "classes", "gt", "arr_1",
-];
+const Y_NAMES: [&str; 10] = ["y", "gnd", "label", "labels", "target", "targets", "class", "classes", "gt", "arr_1"];
 
 /// What an archive holds under one name.
 pub(crate) enum Stored {
@@ -67,44 +65,20 @@ impl Roles {
         // One array alone may hold its labels, but a MATLAB file may have `Y` in a form that cannot be read.
         let alone = names.len() == 1 && format != Format::Mat;
         if label.is_none() && options.label.is_none() && required && !alone {
-            return Err(Problem::NoLabels {
-                hint: "expected an array called Y, gnd or label",
-            });
+            return Err(Problem::NoLabels { hint: "expected an array called Y, gnd or label" });
         }
-        let free = || {
-            names
-                .iter()
-                .filter(|n| Some(*n) != label.as_ref() && Some(*n) != weight.as_ref())
-        };
+        let free = || names.iter().filter(|n| Some(*n) != label.as_ref() && Some(*n) != weight.as_ref());
         let only = || free().next().filter(|_| free().count() == 1).cloned();
-        let x = usual(&X_NAMES)
-            .filter(|n| free().any(|f| f == n))
-            .or_else(only);
-        Ok(Self {
-            x: x.ok_or_else(|| unknown("array", "X"))?,
-            label,
-            label_guessed,
-            weight,
-        })
+        let x = usual(&X_NAMES).filter(|n| free().any(|f| f == n)).or_else(only);
+        Ok(Self { x: x.ok_or_else(|| unknown("array", "X"))?, label, label_guessed, weight })
     }
 }
 
 /// The table in an archive.
-pub(crate) fn table(
-    format: Format,
-    arrays: &mut dyn Arrays,
-    options: &ReadOptions,
-) -> Result<Table, Problem> {
-    let Roles {
-        x,
-        label,
-        label_guessed,
-        weight,
-    } = Roles::new(format, &arrays.names(), options)?;
+pub(crate) fn table(format: Format, arrays: &mut dyn Arrays, options: &ReadOptions) -> Result<Table, Problem> {
+    let Roles { x, label, label_guessed, weight } = Roles::new(format, &arrays.names(), options)?;
     let has_labels = label.is_some();
-    let weights = weight
-        .map(|name| weight_numbers(&name, vector(arrays, &name)?))
-        .transpose()?;
+    let weights = weight.map(|name| weight_numbers(&name, vector(arrays, &name)?)).transpose()?;
     let y = match label.filter(|_| options.labels != LabelUse::Ignore) {
         Some(name) => Some((label_texts(&name, vector(arrays, &name)?)?, name)),
         None => None,
@@ -114,11 +88,7 @@ pub(crate) fn table(
     let columns = ReadOptions {
         label: options.label.clone().filter(|_| !has_labels),
         weight: options.weight.clone().filter(|_| weights.is_none()),
-        labels: if has_labels {
-            LabelUse::Ignore
-        } else {
-            options.labels
-        },
+        labels: if has_labels { LabelUse::Ignore } else { options.labels },
         ..options.clone()
     };
     let mut table = match arrays.load(&x)? {
@@ -130,10 +100,7 @@ pub(crate) fn table(
         Stored::Sparse(sparse) => from_sparse(format, sparse, options, samples)?,
     };
     let rows = table.rows();
-    for (what, count) in [
-        ("labels", samples),
-        ("weights", weights.as_ref().map(Vec::len)),
-    ] {
+    for (what, count) in [("labels", samples), ("weights", weights.as_ref().map(Vec::len))] {
         if let Some(count) = count.filter(|c| *c != rows) {
             let what = format!("array `{x}` has {rows} rows, but there are {count} {what}");
             return Err(Problem::Arrays { what });
@@ -150,11 +117,7 @@ pub(crate) fn table(
 
 fn vector(arrays: &mut dyn Arrays, name: &str) -> Result<Data, Problem> {
     match arrays.load(name)? {
-        Stored::Dense(array) if array.shape.iter().filter(|d| **d != 1).count() <= 1 => {
-            Ok(array.data)
-        }
-        _ => Err(Problem::Arrays {
-            what: format!("array `{name}` is a matrix, expected one value per row"),
-        }),
+        Stored::Dense(array) if array.shape.iter().filter(|d| **d != 1).count() <= 1 => Ok(array.data),
+        _ => Err(Problem::Arrays { what: format!("array `{name}` is a matrix, expected one value per row") }),
     }
 }

@@ -109,11 +109,7 @@ impl Column {
             Self::Index(i) => *i,
             Self::Typed(s) => s.trim().parse().ok()?,
         };
-        let i = if i < 0 {
-            i.checked_add(i64::try_from(count).ok()?)?
-        } else {
-            i
-        };
+        let i = if i < 0 { i.checked_add(i64::try_from(count).ok()?)? } else { i };
         usize::try_from(i).ok().filter(|i| *i < count)
     }
 }
@@ -161,10 +157,7 @@ impl Format {
 
     /// The format of a name or an extension.
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::NAMES
-            .iter()
-            .find(|(n, _)| n.eq_ignore_ascii_case(name))
-            .map(|(_, f)| *f)
+        Self::NAMES.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, f)| *f)
     }
 }
 
@@ -173,8 +166,7 @@ impl FromStr for Format {
 
     fn from_str(s: &str) -> Result<Self, String> {
         let known = Self::NAMES.map(|(n, _)| n).join(", ");
-        Self::from_name(s)
-            .ok_or_else(|| format!("`{s}` is not a known format, expected one of {known}"))
+        Self::from_name(s).ok_or_else(|| format!("`{s}` is not a known format, expected one of {known}"))
     }
 }
 
@@ -212,10 +204,6 @@ mod tests {
     #[test]
     fn formats_are_known_by_name() {
         assert_eq!("Feather".parse(), Ok(Format::ArrowFile));
-        assert!(
-            "xls"
-                .parse::<Format>()
-                .is_err_and(|e| e.contains("parquet"))
-        );
+        assert!("xls".parse::<Format>().is_err_and(|e| e.contains("parquet")));
     }
 }

@@ -22,38 +22,19 @@ pub(crate) fn from_sparse(
     labels: Option<usize>,
 ) -> Result<Table, Problem> {
     if options.features.is_some() {
-        return Err(Problem::NotInFormat {
-            what: "feature columns of a sparse matrix",
-            format,
-        });
+        return Err(Problem::NotInFormat { what: "feature columns of a sparse matrix", format });
     }
     if labels.is_none() && options.labels == LabelUse::Required {
-        return Err(Problem::NoLabels {
-            hint: "a sparse matrix needs them in an array called y",
-        });
+        return Err(Problem::NoLabels { hint: "a sparse matrix needs them in an array called y" });
     }
     let (rows, cols) = (x.indptr.len() - 1, x.cols);
-    let x = if labels.is_some_and(|n| n != rows && n == cols && format == Format::Mat) {
-        transpose(x, rows)?
-    } else {
-        x
-    };
-    if let Some(expected) = options
-        .expected
-        .as_ref()
-        .map(|e| e.count)
-        .filter(|d| *d != x.cols)
-    {
-        return Err(Problem::FeatureCount {
-            expected,
-            found: x.cols,
-        });
+    let x =
+        if labels.is_some_and(|n| n != rows && n == cols && format == Format::Mat) { transpose(x, rows)? } else { x };
+    if let Some(expected) = options.expected.as_ref().map(|e| e.count).filter(|d| *d != x.cols) {
+        return Err(Problem::FeatureCount { expected, found: x.cols });
     }
     let column = |index: usize| ColumnRef { index, name: None };
-    Ok(Table::new(
-        format,
-        checked(Features::csr(x.indptr, x.indices, x.values, x.cols), column)?,
-    ))
+    Ok(Table::new(format, checked(Features::csr(x.indptr, x.indices, x.values, x.cols), column)?))
 }
 
 /// Turns columns into rows. The pointers and indices are checked here since they come from a file.
@@ -63,17 +44,9 @@ pub(crate) fn transpose(x: Sparse, rows: usize) -> Result<Sparse, Problem> {
         values.iter().zip(order).for_each(|(v, &at)| out[at] = *v);
         out
     }
-    let broken = || Problem::Arrays {
-        what: "the shape of the sparse matrix is too large for its data".into(),
-    };
+    let broken = || Problem::Arrays { what: "the shape of the sparse matrix is too large for its data".into() };
     // Checks lengths, order and range.
-    Features::csr(
-        x.indptr.as_slice(),
-        x.indices.as_slice(),
-        x.values.clone(),
-        x.cols,
-    )
-    .map_err(Problem::Data)?;
+    Features::csr(x.indptr.as_slice(), x.indices.as_slice(), x.values.clone(), x.cols).map_err(Problem::Data)?;
     // The shape is just a number in a header: it must be in proportion to the data.
     if x.cols > x.indices.len().saturating_mul(16).max(1 << 24) {
         return Err(broken());
@@ -96,10 +69,5 @@ pub(crate) fn transpose(x: Sparse, rows: usize) -> Result<Sparse, Problem> {
         Values::F32(v) => scatter(v, &order).into(),
         Values::F64(v) => scatter(v, &order).into(),
     };
-    Ok(Sparse {
-        indptr,
-        indices,
-        values,
-        cols: rows,
-    })
+    Ok(Sparse { indptr, indices, values, cols: rows })
 }

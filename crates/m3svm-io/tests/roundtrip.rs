@@ -18,11 +18,7 @@ struct Sample {
 }
 
 fn sample() -> impl Strategy<Value = Sample> {
-    let value = prop_oneof![
-        Just(0.0),
-        -1e3..1e3f64,
-        any::<f64>().prop_filter("finite", |v| v.is_finite())
-    ];
+    let value = prop_oneof![Just(0.0), -1e3..1e3f64, any::<f64>().prop_filter("finite", |v| v.is_finite())];
     (1usize..6, 1usize..12).prop_flat_map(move |(d, n)| {
         let rows = prop::collection::vec(prop::collection::vec(value.clone(), d), n);
         (rows, prop::collection::vec(0u8..4, n)).prop_map(|(rows, labels)| Sample { rows, labels })
@@ -45,10 +41,7 @@ impl Sample {
         for (row, label) in self.rows.iter().zip(&self.labels) {
             write!(out, "{label}").unwrap();
             // The last one is always written, since it alone tells the number of features.
-            let kept = row
-                .iter()
-                .enumerate()
-                .filter(|(j, v)| **v != 0.0 || j + 1 == row.len());
+            let kept = row.iter().enumerate().filter(|(j, v)| **v != 0.0 || j + 1 == row.len());
             kept.for_each(|(j, v)| write!(out, " {}:{v:e}", j + 1).unwrap());
             out.push('\n');
         }
@@ -58,16 +51,10 @@ impl Sample {
     fn npy(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let shape = [self.rows.len() as u64, self.rows[0].len() as u64 + 1];
-        let mut writer = npyz::WriteOptions::<f64>::new()
-            .default_dtype()
-            .shape(&shape)
-            .writer(&mut out)
-            .begin_nd()
-            .unwrap();
+        let mut writer =
+            npyz::WriteOptions::<f64>::new().default_dtype().shape(&shape).writer(&mut out).begin_nd().unwrap();
         for (row, label) in self.rows.iter().zip(&self.labels) {
-            writer
-                .extend(row.iter().copied().chain([f64::from(*label)]))
-                .unwrap();
+            writer.extend(row.iter().copied().chain([f64::from(*label)])).unwrap();
         }
         writer.finish().unwrap();
         out
@@ -83,34 +70,25 @@ impl Sample {
             };
             (format!("f{j}"), array)
         });
-        RecordBatch::try_from_iter(
-            features.chain([("label".to_string(), Arc::new(labels) as ArrayRef)]),
-        )
-        .unwrap()
+        RecordBatch::try_from_iter(features.chain([("label".to_string(), Arc::new(labels) as ArrayRef)])).unwrap()
     }
 
     fn arrow(&self, single: bool) -> Vec<u8> {
         let batch = self.batch(single);
-        let mut writer =
-            arrow_ipc::writer::FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+        let mut writer = arrow_ipc::writer::FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
         writer.write(&batch).unwrap();
         writer.into_inner().unwrap()
     }
 
     fn parquet(&self) -> Vec<u8> {
         let batch = self.batch(false);
-        let mut writer =
-            parquet::arrow::ArrowWriter::try_new(Vec::new(), batch.schema(), None).unwrap();
+        let mut writer = parquet::arrow::ArrowWriter::try_new(Vec::new(), batch.schema(), None).unwrap();
         writer.write(&batch).unwrap();
         writer.into_inner().unwrap()
     }
 
     fn check(&self, table: &Table, name: &str, exact: bool) {
-        assert_eq!(
-            (table.x.rows(), table.x.cols()),
-            (self.rows.len(), self.rows[0].len()),
-            "{name}"
-        );
+        assert_eq!((table.x.rows(), table.x.cols()), (self.rows.len(), self.rows[0].len()), "{name}");
         for (i, row) in self.rows.iter().enumerate() {
             for (j, v) in row.iter().enumerate() {
                 let expected = if exact { *v } else { f64::from(*v as f32) };
@@ -149,10 +127,7 @@ proptest! {
 #[test]
 fn plain_files_are_read_from_disk() {
     let folder = tempfile::tempdir().unwrap();
-    let sample = Sample {
-        rows: vec![vec![1.0, 0.25], vec![2.0, -1.0]],
-        labels: vec![0, 3],
-    };
+    let sample = Sample { rows: vec![vec![1.0, 0.25], vec![2.0, -1.0]], labels: vec![0, 3] };
     for (name, bytes) in [
         ("a.csv", sample.csv()),
         ("a.npy", sample.npy()),
@@ -164,14 +139,8 @@ fn plain_files_are_read_from_disk() {
         let table = read(&path, &ReadOptions::default()).unwrap();
         sample.check(&table, name, true);
         assert_eq!(table.file, path);
-        let options = ReadOptions {
-            labels: LabelUse::Optional,
-            ..Default::default()
-        };
-        assert_eq!(
-            read(&path, &options).unwrap().labels.is_some(),
-            name != "a.npy"
-        );
+        let options = ReadOptions { labels: LabelUse::Optional, ..Default::default() };
+        assert_eq!(read(&path, &options).unwrap().labels.is_some(), name != "a.npy");
         assert_eq!(table.into_dataset().unwrap().classes(), ["0", "3"]);
     }
     assert!(read(folder.path(), &ReadOptions::default()).is_err());

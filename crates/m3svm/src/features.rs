@@ -7,6 +7,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 use crate::error::{Error, Result};
 use crate::kernel;
 
@@ -319,6 +321,43 @@ impl<'a> Features<'a> {
                 (indptr[i]..indptr[i + 1]).for_each(|e| out[indices[e] as usize] += scale * values.get(e));
             }
         }
+    }
+
+    /// The n×n matrix of inner products of rows.
+    pub(crate) fn gram(&self) -> Vec<f64> {
+        let n = self.rows;
+        let mut out = vec![0.0; n * n];
+        if self.is_sparse() {
+            out.par_chunks_mut(n).enumerate().for_each(|(i, row)| {
+                let mut dense = vec![0.0; self.cols];
+                self.add_row(i, 1.0, &mut dense);
+                for (j, o) in row.iter_mut().enumerate() {
+                    self.for_each_in_row(j, |k, v| *o += v * dense[k]);
+                }
+            });
+            return out;
+        }
+        // Row blocks of the product, each on one thread; narrow storage is widened a block at a time.
+        out.par_chunks_mut(64 * n).enumerate().for_each(|(block, part)| {
+            let first = block * 64;
+            let rows = part.len() / n;
+            let mut left = vec![0.0; rows * self.cols];
+            left.chunks_exact_mut(self.cols.max(1)).enumerate().for_each(|(i, row)| self.add_row(first + i, 1.0, row));
+            match &self.store {
+                Store::Dense(Values::F64(v)) => kernel::cross_add(&left, v, self.cols, part),
+                _ => {
+                    let mut right = vec![0.0; self.cols];
+                    for j in 0..n {
+                        right.fill(0.0);
+                        self.add_row(j, 1.0, &mut right);
+                        (0..rows).for_each(|i| {
+                            part[i * n + j] = kernel::dot(&left[i * self.cols..(i + 1) * self.cols], &right);
+                        });
+                    }
+                }
+            }
+        });
+        out
     }
 
     /// ‖xᵢ‖² of one row.

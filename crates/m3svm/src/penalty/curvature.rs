@@ -49,7 +49,7 @@ impl Curvature {
     /// Writes x and y of a pair; `false` if σ is 0.
     fn directions(&self, pair: usize, k: usize, l: usize, x: &mut [f64], y: &mut [f64]) -> bool {
         let d = self.features;
-        let mut write = |stored: &Option<Vec<f64>>, out: &mut [f64]| match stored {
+        let write = |stored: &Option<Vec<f64>>, out: &mut [f64]| match stored {
             Some(s) => out.copy_from_slice(&s[pair * d..(pair + 1) * d]),
             None => (0..d).for_each(|j| out[j] = self.vectors[k * d + j] - self.vectors[l * d + j]),
         };
@@ -113,24 +113,5 @@ impl Curvature {
             let e = self.diagonal.as_ref().map_or(0.0, |e| e[pair * d + j]);
             block[j * stride + j] += self.scalar[pair] + e;
         }
-    }
-
-    /// Adds its diagonal to `out` (d×c).
-    pub(crate) fn add_diagonal(&self, out: &mut [f64]) {
-        let (d, c) = (self.features, self.classes);
-        out.iter_mut().for_each(|o| *o += self.ridge);
-        if self.scalar.is_empty() {
-            return;
-        }
-        let (mut x, mut y) = (vec![0.0; d], vec![0.0; d]);
-        pairs(c, |pair, k, l| {
-            let rank_one = self.directions(pair, k, l, &mut x, &mut y);
-            for j in 0..d {
-                let e = self.diagonal.as_ref().map_or(0.0, |e| e[pair * d + j]);
-                let b = self.scalar[pair] + e + if rank_one { self.sigma[pair] * x[j] * y[j] } else { 0.0 };
-                out[j * c + k] += b.max(0.0);
-                out[j * c + l] += b.max(0.0);
-            }
-        });
     }
 }

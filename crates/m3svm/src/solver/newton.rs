@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::line_search::search;
-use super::system::{Dense, Matrix};
+use super::system::{Matrix, System};
 use super::{Limits, Progress, Solution, Stop, Watch};
 use crate::certificate::Certificate;
 use crate::error::{Error, Result};
@@ -98,7 +98,7 @@ struct Path<'a> {
     step_z: Vec<f64>,
     value: f64,
     decrement: f64,
-    dense: Dense,
+    system: System,
     best: Certificate,
     best_theta: Vec<f64>,
     iterations: usize,
@@ -127,7 +127,7 @@ impl<'a> Path<'a> {
             step_z: vec![0.0; n * c],
             value: 0.0,
             decrement: f64::INFINITY,
-            dense: Dense::new(risk.y, c),
+            system: System::new(risk),
             best: Certificate { objective: f64::INFINITY, lower_bound: None },
             best_theta: theta.clone(),
             iterations: 0,
@@ -201,9 +201,12 @@ impl<'a> Path<'a> {
         risk.curvature(loss, &self.z, &self.row_dual, &mut self.h);
         let curvature = penalty.curvature(&self.theta[..m], risk.classes, &self.pair_dual);
         let matrix = Matrix { risk, shape: loss.shape(), h: &self.h, penalty: &curvature };
-        if !self.dense.solve(&matrix, &self.grad, &mut self.step) {
+        // Loose while far from the path, tight at the end: an inexact step costs a Newton step later.
+        let forcing = (self.decrement / self.value).abs().sqrt().clamp(1e-3, 0.1);
+        let Some(solve) = self.system.solve(&matrix, &self.grad, forcing, &mut self.step) else {
             return false;
-        }
+        };
+        self.evaluations += solve.products;
         let slope = dot(&self.grad, &self.step);
         self.decrement = -slope;
         risk.scores(&self.step, &mut self.step_z);

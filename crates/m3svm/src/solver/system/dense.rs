@@ -48,9 +48,10 @@ impl Dense {
         for (j, row) in grad.chunks_exact(c).enumerate() {
             (0..c - 1).for_each(|k| self.rhs[k * width + j] = -row[k]);
         }
-        if !factor_solve(&mut self.matrix, size, &mut self.rhs) {
+        if !factor(&mut self.matrix, size) {
             return false;
         }
+        solve_factored(&self.matrix, size, &mut self.rhs);
         for (j, row) in step.chunks_exact_mut(c).enumerate() {
             (0..c - 1).for_each(|k| row[k] = self.rhs[k * width + j]);
             row[c - 1] = 0.0;
@@ -188,28 +189,33 @@ fn scatter(matrix: &mut [f64], size: usize, block: &[f64], width: usize, k: usiz
     }
 }
 
-/// Cholesky of the lower triangle in place, then both triangular solves.
-fn factor_solve(matrix: &mut [f64], size: usize, rhs: &mut [f64]) -> bool {
-    let par = if size < 256 { Par::Seq } else { Par::rayon(SPLIT) };
+fn parallelism(size: usize) -> Par {
+    if size < 256 { Par::Seq } else { Par::rayon(SPLIT) }
+}
+
+/// Cholesky of the lower triangle in place; `false` if the matrix is not positive definite within rounding.
+pub(super) fn factor(matrix: &mut [f64], size: usize) -> bool {
+    let par = parallelism(size);
     let scale = (0..size).map(|j| matrix[j * size + j]).fold(0.0, f64::max);
-    let mut view = MatMut::from_column_major_slice_mut(matrix, size, size);
+    let view = MatMut::from_column_major_slice_mut(matrix, size, size);
     let params = Default::default();
     let mut buffer = MemBuffer::new(llt::factor::cholesky_in_place_scratch::<f64>(size, par, params));
     let regularization = llt::factor::LltRegularization {
         dynamic_regularization_delta: f64::EPSILON * scale,
         dynamic_regularization_epsilon: 1e-2 * f64::EPSILON * f64::EPSILON * scale,
     };
-    let factored =
-        llt::factor::cholesky_in_place(view.as_mut(), regularization, par, MemStack::new(&mut buffer), params);
-    if factored.is_err() {
-        return false;
-    }
+    llt::factor::cholesky_in_place(view, regularization, par, MemStack::new(&mut buffer), params).is_ok()
+}
+
+/// Both triangular solves with a matrix from [`factor`].
+pub(super) fn solve_factored(matrix: &[f64], size: usize, rhs: &mut [f64]) {
+    let par = parallelism(size);
     let mut buffer = MemBuffer::new(llt::solve::solve_in_place_scratch::<f64>(size, 1, par));
+    let view = MatRef::from_column_major_slice(matrix, size, size);
     llt::solve::solve_in_place(
-        view.as_ref(),
+        view,
         MatMut::from_column_major_slice_mut(rhs, size, 1),
         par,
         MemStack::new(&mut buffer),
     );
-    true
 }
