@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::ridge::check_lambda;
-use super::{Curvature, DualTerms, Penalty, Ridge, by_class, pairs};
+use super::{Curvature, DualTerms, Penalty, by_class, pairs};
 use crate::error::{Error, Result};
 use crate::kernel::{axpy, dot};
 
@@ -64,7 +64,7 @@ impl Pairwise {
     }
 
     /// λ p r^(p−1), the slope in r; 0 at r = 0 (a subgradient where p = 1).
-    fn slope(&self, r: f64) -> f64 {
+    pub(super) fn slope(&self, r: f64) -> f64 {
         if r > 0.0 { self.lambda * self.p * r.powf(self.p - 1.0) } else { 0.0 }
     }
 
@@ -79,7 +79,7 @@ impl Pairwise {
     }
 
     /// ∇φ(u) for one difference of norm `r`, written into `u`.
-    fn gradient_of(&self, u: &mut [f64], parts: &[f64], r: f64) {
+    pub(super) fn gradient_of(&self, u: &mut [f64], parts: &[f64], r: f64) {
         let slope = self.slope(r);
         match self.norm {
             Norm::L2 => {
@@ -91,7 +91,7 @@ impl Pairwise {
     }
 
     /// Visits the pairs with (number, k, l, wₖ − wₗ, parts of the norm, norm).
-    fn visit(
+    pub(super) fn visit(
         &self,
         vectors: &[f64],
         classes: usize,
@@ -207,42 +207,8 @@ impl Penalty for Pairwise {
         });
     }
 
-    /// ζₖₗ = ∇φ(wₖ−wₗ) − (gₖ − gₗ)/c spreads what is left of the gradient evenly over the pairs, so that
-    /// Σₗ ζₖₗ = −Sₖ − 2εwₖ and only the ε-term is left over.
-    fn dual_terms(&self, w: &[f64], classes: usize, loss_grad: &[f64], epsilon: f64) -> DualTerms {
-        if self.lambda == 0.0 {
-            return Ridge { lambda: 0.0 }.dual_terms(w, classes, loss_grad, epsilon);
-        }
-        let d = w.len() / classes;
-        let mut grad = loss_grad.to_vec();
-        self.value_grad(w, classes, &mut grad);
-        axpy(2.0 * epsilon, w, &mut grad);
-        let rest = by_class(&grad, classes);
-        let scale = 1.0 / classes as f64;
-        let mut norms = Vec::with_capacity(classes * (classes - 1) / 2);
-        self.visit(&by_class(w, classes), classes, |_, k, l, u, parts, r| {
-            self.gradient_of(u, parts, r);
-            (0..d).for_each(|j| u[j] -= scale * (rest[k * d + j] - rest[l * d + j]));
-            norms.push(match self.norm {
-                Norm::L2 => dot(u, u).sqrt(),
-                Norm::L1 => u.iter().fold(0.0f64, |m, u| m.max(u.abs())),
-            });
-        });
-        let mut square = 0.0;
-        for (w, g) in w.chunks_exact(classes).zip(grad.chunks_exact(classes)) {
-            let mean = g.iter().sum::<f64>() * scale;
-            square += w.iter().map(|w| (mean - 2.0 * epsilon * w).powi(2)).sum::<f64>();
-        }
-        let quadratic = if epsilon > 0.0 { square / (4.0 * epsilon) } else { 0.0 };
-        if self.p == 1.0 {
-            let top = norms.iter().copied().fold(0.0, f64::max);
-            let limit = if top > self.lambda { self.lambda / top } else { 1.0 };
-            return DualTerms { conjugate: 0.0, power: 1.0, quadratic, limit };
-        }
-        let power = self.p / (self.p - 1.0);
-        let base = self.lambda * self.p;
-        let conjugate = self.lambda * (self.p - 1.0) * norms.iter().map(|z| (z / base).powf(power)).sum::<f64>();
-        DualTerms { conjugate, power, quadratic, limit: 1.0 }
+    fn dual_terms(&self, w: &[f64], classes: usize, loss_grad: &[f64], epsilon: f64, dual: &[f64]) -> DualTerms {
+        super::pairwise_bound::dual_terms(self, w, classes, loss_grad, epsilon, dual)
     }
 }
 
