@@ -19,9 +19,9 @@ help:
 # nextest runs tests of different crates side by side, but no doc tests.
 test:
 	@if command -v cargo-nextest >/dev/null; then \
-		set -ex; cargo nextest run --workspace --locked; cargo test --workspace --locked --doc; \
+		set -ex; cargo nextest run --workspace --locked --no-fail-fast; cargo test --workspace --locked --doc; \
 	else \
-		set -ex; cargo test --workspace --locked; \
+		set -ex; cargo test --workspace --locked --no-fail-fast; \
 	fi
 	@$(MAKE) --no-print-directory examples
 
