@@ -16,6 +16,7 @@ fn main() -> Result<()> {
         println!("{}", model.classes()[class as usize]);
     }
     println!("smallest margin {:.3}", model.min_margin().0);
-    println!("at most {:.0e} above the optimum", model.certificate().relative_gap().unwrap_or(f64::INFINITY));
+    let proof = model.certificate();
+    println!("objective {:.9}, proven not to go below {:.9}", proof.objective, proof.lower_bound.unwrap_or(0.0));
     Ok(())
 }
