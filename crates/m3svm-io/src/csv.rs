@@ -1,0 +1,277 @@
+//! CSV, TSV and other delimited text, streamed into one vector.
+
+use std::io::{BufRead, Read};
+
+use ::csv::{ByteRecord, ReaderBuilder};
+use m3svm::Features;
+
+use crate::columns::{Columns, LABEL_NAMES, Selection};
+use crate::compression::Input;
+use crate::error::{CellProblem, Place, Problem};
+use crate::options::{Column, Format, ReadOptions};
+use crate::table::{Table, checked};
+use crate::value::{canonical_label, number};
+
+pub(crate) fn read(input: Input, options: &ReadOptions) -> Result<Table, Problem> {
+    let delimiter = options
+        .delimiter
+        .unwrap_or_else(|| match input.extension.as_str() {
+            "tsv" => b'\t',
+            _ => guess_delimiter(&input.head),
+        });
+    let mut records = Records::new(input.reader(), delimiter);
+    let Some(first) = records.next()?.cloned() else {
+        return Err(Problem::Empty);
+    };
+    let second = records.next()?.cloned();
+    let header = options
+        .header
+        .unwrap_or_else(|| is_header(&first, second.as_ref(), options));
+    let names = if header {
+        Some(header_names(&first)?)
+    } else {
+        None
+    };
+    let columns = Columns::new(names.as_deref(), first.len());
+    let selection = columns.select(options)?;
+    let mut rows = Rows::new(&columns, &selection);
+    if !header {
+        rows.push(&first)?;
+    }
+    match second {
+        Some(second) => rows.push(&second)?,
+        None if header => return Err(Problem::HeaderOnly),
+        None => {}
+    }
+    while let Some(record) = records.next()? {
+        rows.push(record)?;
+    }
+    let Rows {
+        values,
+        labels,
+        weights,
+        count,
+        ..
+    } = rows;
+    let column = |j: usize| columns.reference(selection.features[j]);
+    let x = checked(
+        Features::dense(values, count, selection.features.len()),
+        column,
+    )?;
+    Ok(Table {
+        feature_names: columns.names_of(&selection.features),
+        label_name: selection.label.map(|i| columns.label_name(i)),
+        label_guessed: selection.label_guessed,
+        labels: selection.label.map(|_| labels),
+        weights: selection.weight.map(|_| weights),
+        ..Table::new(Format::Csv, x)
+    })
+}
+
+/// Records of one length; blank lines are left out.
+struct Records<R> {
+    reader: ::csv::Reader<R>,
+    record: ByteRecord,
+    width: Option<usize>,
+}
+
+impl<R: BufRead> Records<R> {
+    fn new(reader: R, delimiter: u8) -> Self {
+        let reader = ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .delimiter(delimiter)
+            .from_reader(reader);
+        Self {
+            reader,
+            record: ByteRecord::new(),
+            width: None,
+        }
+    }
+
+    fn next(&mut self) -> Result<Option<&ByteRecord>, Problem> {
+        loop {
+            let more = self
+                .reader
+                .read_byte_record(&mut self.record)
+                .map_err(|e| match e.into_kind() {
+                    ::csv::ErrorKind::Io(e) => Problem::Io(e),
+                    other => Problem::Broken {
+                        format: Format::Csv,
+                        what: format!("{other:?}"),
+                    },
+                })?;
+            if !more {
+                return Ok(None);
+            }
+            let found = self.record.len();
+            let expected = *self.width.get_or_insert(found);
+            if found == expected && (found > 1 || !self.record[0].trim_ascii().is_empty()) {
+                return Ok(Some(&self.record));
+            }
+            let blank = found == 1 && self.record[0].trim_ascii().is_empty();
+            if !blank {
+                return Err(Problem::Ragged {
+                    line: line(&self.record),
+                    expected,
+                    found,
+                });
+            }
+            if expected == 1 && self.reader.position().record() <= 1 {
+                self.width = None;
+            }
+        }
+    }
+}
+
+fn line(record: &ByteRecord) -> u64 {
+    record.position().map_or(0, ::csv::Position::line)
+}
+
+/// The chosen cells of the rows so far.
+struct Rows<'a> {
+    columns: &'a Columns<'a>,
+    selection: &'a Selection,
+    values: Vec<f64>,
+    labels: Vec<String>,
+    weights: Vec<f64>,
+    count: usize,
+}
+
+impl<'a> Rows<'a> {
+    fn new(columns: &'a Columns<'a>, selection: &'a Selection) -> Self {
+        Self {
+            columns,
+            selection,
+            values: Vec::new(),
+            labels: Vec::new(),
+            weights: Vec::new(),
+            count: 0,
+        }
+    }
+
+    fn push(&mut self, record: &ByteRecord) -> Result<(), Problem> {
+        let bad = |i: usize, problem| {
+            let place = Place::Line(line(record));
+            Problem::Cell {
+                place,
+                column: self.columns.reference(i),
+                problem,
+            }
+        };
+        let text = |i: usize| str::from_utf8(&record[i]).map_err(|_| bad(i, CellProblem::NotUtf8));
+        let value = |i: usize| number(text(i)?).map_err(|e| bad(i, e));
+        for &i in &self.selection.features {
+            self.values
+                .push(value(i).map_err(|e| hint(e, self.count == 0))?);
+        }
+        if let Some(i) = self.selection.label {
+            let label = canonical_label(text(i)?);
+            if label.is_empty() {
+                return Err(bad(i, CellProblem::EmptyLabel));
+            }
+            self.labels.push(label);
+        }
+        if let Some(i) = self.selection.weight {
+            self.weights.push(value(i)?);
+        }
+        self.count += 1;
+        Ok(())
+    }
+}
+
+/// Text in the first row speaks of a text column rather than of one bad cell.
+fn hint(problem: Problem, first_row: bool) -> Problem {
+    match problem {
+        Problem::Cell {
+            place,
+            column,
+            problem: CellProblem::NotANumber { found },
+        } if first_row => Problem::Cell {
+            place,
+            column,
+            problem: CellProblem::TextColumn { found },
+        },
+        other => other,
+    }
+}
+
+fn header_names(record: &ByteRecord) -> Result<Vec<String>, Problem> {
+    let name = |cell: &[u8]| str::from_utf8(cell).map(|s| s.trim().to_string());
+    record
+        .iter()
+        .map(name)
+        .collect::<Result<_, _>>()
+        .map_err(|_| Problem::Line {
+            line: line(record),
+            what: "the column names are not UTF-8".into(),
+        })
+}
+
+/// Whether the first record holds names: nothing in it is a number, or it has text above a number, or a name asked for.
+fn is_header(first: &ByteRecord, second: Option<&ByteRecord>, options: &ReadOptions) -> bool {
+    let numeric = |cell: &[u8]| str::from_utf8(cell).is_ok_and(|s| s.trim().parse::<f64>().is_ok());
+    let blank = |cell: &[u8]| cell.trim_ascii().is_empty();
+    let above = |second: &ByteRecord| {
+        first
+            .iter()
+            .zip(second.iter())
+            .any(|(a, b)| !blank(a) && !numeric(a) && numeric(b))
+    };
+    let asked = options
+        .label
+        .iter()
+        .chain(&options.weight)
+        .chain(options.features.iter().flatten());
+    let expected = options
+        .expected
+        .iter()
+        .filter_map(|e| e.names.as_ref())
+        .flatten();
+    // `y` is left out here: it may as well be an answer as a name.
+    let usual = LABEL_NAMES.iter().copied().filter(|n| *n != "y");
+    let mut names = asked
+        .filter_map(Column::name)
+        .chain(expected.map(String::as_str));
+    let is_name = |cell: &[u8]| !blank(cell) && !numeric(cell);
+    let named = |name: &str| {
+        first
+            .iter()
+            .any(|c| is_name(c) && c.trim_ascii() == name.as_bytes())
+    };
+    let usually = |name: &str| {
+        first
+            .iter()
+            .any(|c| c.trim_ascii().eq_ignore_ascii_case(name.as_bytes()))
+    };
+    !first.iter().any(numeric)
+        || second.is_some_and(above)
+        || names.any(named)
+        || usual.into_iter().any(usually)
+}
+
+/// The most frequent of the usual delimiters in the first line, outside quotes.
+fn guess_delimiter(head: &[u8]) -> u8 {
+    let line = head
+        .split(|b| *b == b'\n')
+        .find(|l| !l.trim_ascii().is_empty())
+        .unwrap_or_default();
+    let mut quoted = false;
+    let mut counts = [(b',', 0), (b'\t', 0), (b';', 0), (b'|', 0)];
+    for byte in line.bytes().map_while(Result::ok) {
+        quoted ^= byte == b'"';
+        if let Some((_, count)) = counts.iter_mut().find(|(d, _)| *d == byte && !quoted) {
+            *count += 1;
+        }
+    }
+    // The first one wins a tie, so that a line without any is one column of a CSV file.
+    counts
+        .into_iter()
+        .rev()
+        .max_by_key(|(_, count)| *count)
+        .map_or(b',', |(d, _)| d)
+}
+
+#[cfg(test)]
+#[path = "csv_tests.rs"]
+mod tests;

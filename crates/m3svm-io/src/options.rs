@@ -1,0 +1,206 @@
+//! What the caller can ask of a reader.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::str::FromStr;
+
+/// How to read a file. The default guesses everything and needs labels.
+#[derive(Clone, Debug, Default)]
+pub struct ReadOptions {
+    /// The file format, if it should not be found out from the content and the extension.
+    pub format: Option<Format>,
+    /// The label column, or the label array of an `.npz` or `.mat` file.
+    ///
+    /// Without it: the one column called label, class, target, y or species (in any case), else the last column.
+    pub label: Option<Column>,
+    /// The feature columns, in this order. Without it: all columns but the label and the weight.
+    pub features: Option<Vec<Column>>,
+    /// The column (or array) of sample weights.
+    pub weight: Option<Column>,
+    /// Whether a CSV file starts with column names, if that should not be found out.
+    pub header: Option<bool>,
+    /// The CSV delimiter, if it should not be found out.
+    pub delimiter: Option<u8>,
+    /// Whether LIBSVM indices start at 0. Without it they do if an index 0 occurs.
+    pub zero_based: Option<bool>,
+    /// What to do about labels.
+    pub labels: LabelUse,
+    /// The features a model was trained on, when reading data for it.
+    pub expected: Option<Expected>,
+}
+
+/// What a reader does about labels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LabelUse {
+    /// A file without labels is an error.
+    #[default]
+    Required,
+    /// Labels are read if the file has them.
+    Optional,
+    /// Labels are not read; a label column named in the options is left out of the features.
+    Ignore,
+}
+
+/// The features that a model expects of its data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expected {
+    /// How many there are.
+    pub count: usize,
+    /// Their names, if the model knows them. Columns of a file with names are then picked by name, in this order.
+    pub names: Option<Vec<String>>,
+}
+
+/// One column of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Column {
+    /// By name.
+    Name(String),
+    /// By position from 0; negative positions count from the end.
+    Index(i64),
+    /// As a user typed it: a name if a column has it, else a position.
+    Typed(String),
+}
+
+impl FromStr for Column {
+    type Err = Infallible;
+
+    fn from_str(s: &str) -> Result<Self, Infallible> {
+        Ok(Self::Typed(s.to_string()))
+    }
+}
+
+impl fmt::Display for Column {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(s) | Self::Typed(s) => f.write_str(s),
+            Self::Index(i) => i.fmt(f),
+        }
+    }
+}
+
+impl Column {
+    /// The name this may stand for.
+    pub(crate) fn name(&self) -> Option<&str> {
+        match self {
+            Self::Name(s) | Self::Typed(s) => Some(s),
+            Self::Index(_) => None,
+        }
+    }
+
+    /// The position this may stand for among `count` columns.
+    pub(crate) fn position(&self, count: usize) -> Option<usize> {
+        let i = match self {
+            Self::Name(_) => return None,
+            Self::Index(i) => *i,
+            Self::Typed(s) => s.trim().parse().ok()?,
+        };
+        let i = if i < 0 {
+            i.checked_add(i64::try_from(count).ok()?)?
+        } else {
+            i
+        };
+        usize::try_from(i).ok().filter(|i| *i < count)
+    }
+}
+
+/// A file format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Format {
+    /// Delimited text: CSV, TSV and relatives.
+    Csv,
+    /// LIBSVM or SVMlight text.
+    Libsvm,
+    /// Parquet.
+    Parquet,
+    /// Arrow IPC file, which is also Feather v2.
+    ArrowFile,
+    /// Arrow IPC stream.
+    ArrowStream,
+    /// One NumPy array.
+    Npy,
+    /// A NumPy archive: `x` and `y`, or a sparse matrix as SciPy writes it.
+    Npz,
+    /// MATLAB version 5 to 7.
+    Mat,
+}
+
+impl Format {
+    /// Formats by the name a user types.
+    const NAMES: [(&'static str, Format); 14] = [
+        ("csv", Self::Csv),
+        ("tsv", Self::Csv),
+        ("libsvm", Self::Libsvm),
+        ("svmlight", Self::Libsvm),
+        ("svm", Self::Libsvm),
+        ("parquet", Self::Parquet),
+        ("arrow", Self::ArrowFile),
+        ("feather", Self::ArrowFile),
+        ("ipc", Self::ArrowFile),
+        ("arrows", Self::ArrowStream),
+        ("arrow-stream", Self::ArrowStream),
+        ("npy", Self::Npy),
+        ("npz", Self::Npz),
+        ("mat", Self::Mat),
+    ];
+
+    /// The format of a name or an extension.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::NAMES
+            .iter()
+            .find(|(n, _)| n.eq_ignore_ascii_case(name))
+            .map(|(_, f)| *f)
+    }
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(s: &str) -> Result<Self, String> {
+        let known = Self::NAMES.map(|(n, _)| n).join(", ");
+        Self::from_name(s)
+            .ok_or_else(|| format!("`{s}` is not a known format, expected one of {known}"))
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Csv => "CSV",
+            Self::Libsvm => "LIBSVM",
+            Self::Parquet => "Parquet",
+            Self::ArrowFile => "Arrow",
+            Self::ArrowStream => "Arrow stream",
+            Self::Npy => "NumPy",
+            Self::Npz => "NumPy archive",
+            Self::Mat => "MATLAB",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_count_from_both_ends() {
+        let typed = |s: &str| Column::Typed(s.into());
+        assert_eq!(typed("0").position(3), Some(0));
+        assert_eq!(typed("-1").position(3), Some(2));
+        assert_eq!(typed("3").position(3), None);
+        assert_eq!(typed("-4").position(3), None);
+        assert_eq!(typed("age").position(3), None);
+        assert_eq!(Column::Name("0".into()).position(3), None);
+        assert_eq!(Column::Index(i64::MIN).position(3), None);
+    }
+
+    #[test]
+    fn formats_are_known_by_name() {
+        assert_eq!("Feather".parse(), Ok(Format::ArrowFile));
+        assert!(
+            "xls"
+                .parse::<Format>()
+                .is_err_and(|e| e.contains("parquet"))
+        );
+    }
+}
