@@ -13,12 +13,7 @@ pub(crate) use spec::{SpecArgs, number};
 
 /// Multi-class classification with the largest minimum margin, solved to a certified optimum.
 #[derive(Debug, Parser)]
-#[command(
-    name = "m3svm",
-    version,
-    propagate_version = true,
-    max_term_width = 100
-)]
+#[command(name = "m3svm", version, propagate_version = true, max_term_width = 100)]
 #[command(after_help = "Start with `m3svm demo`.\n\n\
     Exit status: 0 if all went well (also if Ctrl-C ended a training whose best model was kept),\n\
     1 if something failed, 2 if the command line cannot be understood.")]
@@ -67,12 +62,7 @@ pub(crate) struct TrainArgs {
     #[command(flatten)]
     pub(crate) data: DataArgs,
     /// Feature columns by name or position from 0 [default: all others]
-    #[arg(
-        long,
-        value_name = "A,B,C",
-        value_delimiter = ',',
-        help_heading = "Data"
-    )]
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',', help_heading = "Data")]
     pub(crate) features: Vec<String>,
     /// Write the model to this file
     #[arg(short, long, value_name = "MODEL", help_heading = "Output")]

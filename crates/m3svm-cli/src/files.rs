@@ -7,11 +7,7 @@ use anyhow::bail;
 /// Refuses to write over what is being read, and places where nothing can be written; asked before any work.
 pub(crate) fn check_output(output: &Path, inputs: &[&Path]) -> anyhow::Result<()> {
     if let Some(input) = inputs.iter().find(|input| same(output, input)) {
-        bail!(
-            "{}: the output would replace the input {}",
-            output.display(),
-            input.display()
-        );
+        bail!("{}: the output would replace the input {}", output.display(), input.display());
     }
     Ok(m3svm::check_writable(output)?)
 }
@@ -20,11 +16,7 @@ pub(crate) fn check_output(output: &Path, inputs: &[&Path]) -> anyhow::Result<()
 pub(crate) fn same(a: &Path, b: &Path) -> bool {
     let real = |path: &Path| {
         // The readers take `-` for standard input.
-        let path = if path == Path::new("-") {
-            Path::new("/dev/stdin")
-        } else {
-            path
-        };
+        let path = if path == Path::new("-") { Path::new("/dev/stdin") } else { path };
         path.canonicalize().ok().filter(|p| p.is_file())
     };
     real(a).is_some_and(|a| real(b) == Some(a))

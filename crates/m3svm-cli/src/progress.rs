@@ -31,11 +31,7 @@ impl Spinner {
         }
         bar.set_message(message);
         if !std::io::stderr().is_terminal() {
-            return Self {
-                bar,
-                stop: None,
-                thread: None,
-            };
+            return Self { bar, stop: None, thread: None };
         }
         let (stop, stopped) = mpsc::channel();
         let shown = bar.clone();
@@ -48,11 +44,7 @@ impl Spinner {
             }
             shown.finish_and_clear();
         });
-        Self {
-            bar,
-            stop: Some(stop),
-            thread: Some(thread),
-        }
+        Self { bar, stop: Some(stop), thread: Some(thread) }
     }
 }
 
@@ -92,25 +84,14 @@ impl Watcher {
 
     /// Called by the solver.
     pub(crate) fn step(&mut self, at: &Progress) -> ControlFlow<()> {
-        let Progress {
-            iteration,
-            objective,
-            relative_gap,
-            ..
-        } = at;
-        let gap = relative_gap
-            .map(|gap| format!("{gap:e}"))
-            .unwrap_or_default();
+        let Progress { iteration, objective, relative_gap, .. } = at;
+        let gap = relative_gap.map(|gap| format!("{gap:e}")).unwrap_or_default();
         if let Some(trace) = &mut self.trace {
             let seconds = self.started.elapsed().as_secs_f64();
             *trace += &format!("{iteration},{seconds:.6},{objective},{gap}\n");
         }
-        let gap = relative_gap
-            .map(|gap| format!(", gap {gap:.1e}"))
-            .unwrap_or_default();
-        self.spinner.bar.set_message(format!(
-            "training: iteration {iteration}, objective {objective:.6}{gap}"
-        ));
+        let gap = relative_gap.map(|gap| format!(", gap {gap:.1e}")).unwrap_or_default();
+        self.spinner.bar.set_message(format!("training: iteration {iteration}, objective {objective:.6}{gap}"));
         if PRESSED.load(Ordering::SeqCst) > 0 {
             return ControlFlow::Break(());
         }

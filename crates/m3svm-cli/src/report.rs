@@ -3,25 +3,14 @@
 use std::io::{self, Write};
 
 use m3svm::penalty::Norm;
-use m3svm::{
-    AnyLoss, AnyPenalty, AnySolver, Certificate, ClassWeight, Method, Model, Scaling, Spec, Stop,
-};
+use m3svm::{AnyLoss, AnyPenalty, AnySolver, Certificate, ClassWeight, Method, Model, Scaling, Spec, Stop};
 
 use crate::args::number;
 use crate::table::shown;
 
 /// Says something on standard error. Names in messages come from files: none of them may steer the terminal.
 pub(crate) fn tell(kind: &str, message: &str) {
-    let clean: String = message
-        .chars()
-        .map(|c| {
-            if c.is_control() && c != '\n' {
-                '\u{fffd}'
-            } else {
-                c
-            }
-        })
-        .collect();
+    let clean: String = message.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect();
     // Nobody is there to be told if this fails.
     let _ = writeln!(io::stderr(), "{kind}: {clean}");
 }
@@ -32,11 +21,7 @@ pub(crate) fn digits(value: f64, count: usize) -> String {
         return "0".into();
     }
     if !value.is_finite() {
-        return if value > 0.0 {
-            "∞".into()
-        } else {
-            value.to_string()
-        };
+        return if value > 0.0 { "∞".into() } else { value.to_string() };
     }
     let exponent = value.abs().log10().floor() as i32;
     if (-4..9).contains(&exponent) {
@@ -54,11 +39,7 @@ pub(crate) fn percent(share: f64) -> String {
 
 /// A count that may be a sum of weights.
 pub(crate) fn count(value: f64) -> String {
-    if value.fract() == 0.0 {
-        format!("{value}")
-    } else {
-        digits(value, 4)
-    }
+    if value.fract() == 0.0 { format!("{value}") } else { digits(value, 4) }
 }
 
 /// "1 row", "2 rows".
@@ -113,11 +94,7 @@ pub(crate) fn settings(spec: &Spec) -> Vec<(&'static str, String)> {
     let penalty = match spec.penalty {
         AnyPenalty::Pairwise(p) => {
             let norm = if p.norm == Norm::L1 { "l1" } else { "l2" };
-            format!(
-                "{norm} distances of class vectors, p {}, lambda {}",
-                number(p.p),
-                number(p.lambda)
-            )
+            format!("{norm} distances of class vectors, p {}, lambda {}", number(p.p), number(p.lambda))
         }
         AnyPenalty::Ridge(r) => format!("ridge, lambda {}", number(r.lambda)),
         AnyPenalty::None(_) => "none".into(),
@@ -128,12 +105,8 @@ pub(crate) fn settings(spec: &Spec) -> Vec<(&'static str, String)> {
         Scaling::MinMax => "minmax (range 0 to 1)",
         Scaling::None => "none",
     };
-    let mut lines = vec![
-        ("method", loss),
-        ("penalty", penalty),
-        ("epsilon", number(spec.epsilon)),
-        ("scaling", scaling.into()),
-    ];
+    let mut lines =
+        vec![("method", loss), ("penalty", penalty), ("epsilon", number(spec.epsilon)), ("scaling", scaling.into())];
     if !spec.intercept {
         lines.push(("intercept", "none".into()));
     }
@@ -141,10 +114,7 @@ pub(crate) fn settings(spec: &Spec) -> Vec<(&'static str, String)> {
         ClassWeight::None => {}
         ClassWeight::Balanced => lines.push(("class weights", "balanced".into())),
         ClassWeight::Each(map) => {
-            let each: Vec<String> = map
-                .iter()
-                .map(|(name, w)| format!("{name}={}", number(*w)))
-                .collect();
+            let each: Vec<String> = map.iter().map(|(name, w)| format!("{name}={}", number(*w))).collect();
             lines.push(("class weights", names(&each, 60)));
         }
     }
@@ -154,12 +124,8 @@ pub(crate) fn settings(spec: &Spec) -> Vec<(&'static str, String)> {
 /// What came out of a training.
 pub(crate) fn outcome(model: &Model) -> Vec<(&'static str, String)> {
     let training = model.training();
-    let run = format!(
-        "{}, {}, {} s",
-        training.solver,
-        plural(training.iterations, "iteration"),
-        digits(training.seconds, 2)
-    );
+    let run =
+        format!("{}, {}, {} s", training.solver, plural(training.iterations, "iteration"), digits(training.seconds, 2));
     let mut lines = vec![
         ("solver", run),
         ("objective", digits(model.certificate().objective, 8)),
@@ -168,10 +134,7 @@ pub(crate) fn outcome(model: &Model) -> Vec<(&'static str, String)> {
         ("train accuracy", percent(model.train_accuracy())),
     ];
     if let Some(rows) = model.support_rows() {
-        lines.push((
-            "support vectors",
-            format!("{rows} of {}", plural(training.rows, "row")),
-        ));
+        lines.push(("support vectors", format!("{rows} of {}", plural(training.rows, "row"))));
     }
     lines
 }
@@ -187,11 +150,8 @@ pub(crate) fn warning(model: &Model) -> Option<String> {
     match training.stop {
         Stop::Converged | Stop::Interrupted => None,
         Stop::IterationLimit => {
-            let change = if matches!(spec.solver, AnySolver::Adam(_)) {
-                "use --solver auto"
-            } else {
-                "raise --max-iter"
-            };
+            let change =
+                if matches!(spec.solver, AnySolver::Adam(_)) { "use --solver auto" } else { "raise --max-iter" };
             let iterations = plural(training.iterations, "iteration");
             Some(format!("not converged after {iterations}, {gap}; {change}"))
         }

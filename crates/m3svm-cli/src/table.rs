@@ -10,13 +10,7 @@ const GAP: usize = 2;
 /// Rows of cells under each other: the first `left` columns to the left (text), the others to the right (numbers).
 pub(crate) fn table(rows: &[Vec<String>], left: usize) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |j: usize| {
-        rows.iter()
-            .filter_map(|row| row.get(j))
-            .map(|c| c.width())
-            .max()
-            .unwrap_or(0)
-    };
+    let width = |j: usize| rows.iter().filter_map(|row| row.get(j)).map(|c| c.width()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut text = String::new();
     for row in rows {
@@ -26,11 +20,7 @@ pub(crate) fn table(rows: &[Vec<String>], left: usize) -> String {
                 line += &" ".repeat(GAP);
             }
             let pad = " ".repeat(widths[j] - cell.width());
-            line += &if j < left {
-                format!("{cell}{pad}")
-            } else {
-                format!("{pad}{cell}")
-            };
+            line += &if j < left { format!("{cell}{pad}") } else { format!("{pad}{cell}") };
         }
         text += line.trim_end();
         text.push('\n');
@@ -40,11 +30,7 @@ pub(crate) fn table(rows: &[Vec<String>], left: usize) -> String {
 
 /// Names and values, one pair per line.
 pub(crate) fn list(pairs: &[(&str, String)]) -> String {
-    let width = pairs
-        .iter()
-        .map(|(name, _)| name.width())
-        .max()
-        .unwrap_or(0);
+    let width = pairs.iter().map(|(name, _)| name.width()).max().unwrap_or(0);
     let lines = pairs.iter().map(|(name, value)| {
         let pad = " ".repeat(width - name.width());
         format!("  {name}{pad}{}{value}\n", " ".repeat(GAP))
@@ -67,9 +53,7 @@ pub(crate) fn width(text: &str) -> usize {
 pub(crate) fn matrix(names: &[String], cell: impl Fn(usize, usize) -> String) -> String {
     let row_names: Vec<String> = names.iter().map(|n| shown(n, 20)).collect();
     let column_names: Vec<String> = names.iter().map(|n| shown(n, 10)).collect();
-    let cells: Vec<Vec<String>> = (0..names.len())
-        .map(|k| (0..names.len()).map(|l| cell(k, l)).collect())
-        .collect();
+    let cells: Vec<Vec<String>> = (0..names.len()).map(|k| (0..names.len()).map(|l| cell(k, l)).collect()).collect();
     let first = 2 + row_names.iter().map(|n| n.width()).max().unwrap_or(0);
     let width = |l: usize| {
         let widest = cells.iter().map(|row| row[l].width()).max().unwrap_or(0);
@@ -87,11 +71,7 @@ pub(crate) fn matrix(names: &[String], cell: impl Fn(usize, usize) -> String) ->
         let header = std::iter::once(String::new()).chain(column_names[from..to].iter().cloned());
         let mut rows: Vec<Vec<String>> = vec![header.collect()];
         for (name, row) in row_names.iter().zip(&cells) {
-            rows.push(
-                std::iter::once(name.clone())
-                    .chain(row[from..to].iter().cloned())
-                    .collect(),
-            );
+            rows.push(std::iter::once(name.clone()).chain(row[from..to].iter().cloned()).collect());
         }
         if from > 0 {
             text.push('\n');
@@ -104,10 +84,7 @@ pub(crate) fn matrix(names: &[String], cell: impl Fn(usize, usize) -> String) ->
 
 /// A name as it can be shown: no control characters, at most so many columns wide.
 pub(crate) fn shown(name: &str, width: usize) -> String {
-    let clean: String = name
-        .chars()
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-        .collect();
+    let clean: String = name.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
     if clean.width() <= width {
         return clean;
     }

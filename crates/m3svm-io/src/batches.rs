@@ -32,32 +32,16 @@ impl Plan {
             let kind = value_type(schema.field(i).data_type());
             if !kind.is_numeric() && *kind != DataType::Boolean {
                 let kind = schema.field(i).data_type().to_string();
-                return Err(Problem::ColumnType {
-                    column: columns.reference(i),
-                    kind,
-                });
+                return Err(Problem::ColumnType { column: columns.reference(i), kind });
             }
         }
-        let float_label = selection
-            .label
-            .is_some_and(|i| schema.field(i).data_type().is_floating());
-        let half = |i: &usize| {
-            matches!(
-                schema.field(*i).data_type(),
-                DataType::Float32 | DataType::Float16
-            )
-        };
+        let float_label = selection.label.is_some_and(|i| schema.field(i).data_type().is_floating());
+        let half = |i: &usize| matches!(schema.field(*i).data_type(), DataType::Float32 | DataType::Float16);
         let single = selection.features.iter().all(half);
         let mut projection: Vec<usize> = selection.features.clone();
         projection.extend(selection.label.iter().chain(&selection.weight));
         projection.sort_unstable();
-        Ok(Self {
-            names,
-            selection,
-            projection,
-            single,
-            float_label,
-        })
+        Ok(Self { names, selection, projection, single, float_label })
     }
 
     /// Reads the batches, which hold the columns of the projection.
@@ -67,29 +51,15 @@ impl Plan {
         batches: impl Iterator<Item = Result<RecordBatch, ArrowError>>,
     ) -> Result<Table, Problem> {
         let columns = Columns::new(Some(&self.names), self.names.len());
-        let broken = |e: ArrowError| Problem::Broken {
-            format,
-            what: e.to_string(),
-        };
-        let mut values: Values<'static> = if self.single {
-            Vec::<f32>::new().into()
-        } else {
-            Vec::<f64>::new().into()
-        };
+        let broken = |e: ArrowError| Problem::Broken { format, what: e.to_string() };
+        let mut values: Values<'static> = if self.single { Vec::<f32>::new().into() } else { Vec::<f64>::new().into() };
         let d = self.selection.features.len();
         let (mut rows, mut labels, mut weights) = (0, Vec::new(), Vec::new());
         for batch in batches {
             let batch = batch.map_err(broken)?;
             let column = |i: usize| -> Result<&ArrayRef, Problem> {
-                let at = self
-                    .projection
-                    .binary_search(&i)
-                    .ok()
-                    .and_then(|at| batch.columns().get(at));
-                at.ok_or_else(|| Problem::Broken {
-                    format,
-                    what: "a column is missing".into(),
-                })
+                let at = self.projection.binary_search(&i).ok().and_then(|at| batch.columns().get(at));
+                at.ok_or_else(|| Problem::Broken { format, what: "a column is missing".into() })
             };
             let numbers = |i: usize, kind: &DataType| {
                 full(cast(column(i)?, kind).map_err(broken)?, rows)
@@ -99,23 +69,11 @@ impl Plan {
                 match &mut values {
                     Values::F32(v) => {
                         let array = numbers(i, &DataType::Float32)?;
-                        spread(
-                            v.to_mut(),
-                            rows,
-                            d,
-                            j,
-                            array.as_primitive::<Float32Type>().values(),
-                        );
+                        spread(v.to_mut(), rows, d, j, array.as_primitive::<Float32Type>().values());
                     }
                     Values::F64(v) => {
                         let array = numbers(i, &DataType::Float64)?;
-                        spread(
-                            v.to_mut(),
-                            rows,
-                            d,
-                            j,
-                            array.as_primitive::<Float64Type>().values(),
-                        );
+                        spread(v.to_mut(), rows, d, j, array.as_primitive::<Float64Type>().values());
                     }
                 }
             }
@@ -123,24 +81,15 @@ impl Plan {
                 let array = full(cast(column(i)?, &DataType::Utf8).map_err(broken)?, rows)
                     .map_err(|row| cell(&columns, row, i, CellProblem::EmptyLabel))?;
                 for (k, text) in array.as_string::<i32>().iter().flatten().enumerate() {
-                    labels.push(
-                        label(text, self.float_label)
-                            .map_err(|e| cell(&columns, rows + k, i, e))?,
-                    );
+                    labels.push(label(text, self.float_label).map_err(|e| cell(&columns, rows + k, i, e))?);
                 }
             }
             if let Some(i) = self.selection.weight {
-                weights.extend_from_slice(
-                    numbers(i, &DataType::Float64)?
-                        .as_primitive::<Float64Type>()
-                        .values(),
-                );
+                weights.extend_from_slice(numbers(i, &DataType::Float64)?.as_primitive::<Float64Type>().values());
             }
             rows += batch.num_rows();
         }
-        let x = dense(values, rows, d, |j| {
-            columns.reference(self.selection.features[j])
-        })?;
+        let x = dense(values, rows, d, |j| columns.reference(self.selection.features[j]))?;
         Ok(Table {
             feature_names: columns.names_of(&self.selection.features),
             labels: self.selection.label.map(|_| labels),
@@ -168,11 +117,7 @@ fn full(array: ArrayRef, rows: usize) -> Result<ArrayRef, usize> {
 }
 
 fn cell(columns: &Columns<'_>, row: usize, i: usize, problem: CellProblem) -> Problem {
-    Problem::Cell {
-        place: Place::Row(row as u64 + 1),
-        column: columns.reference(i),
-        problem,
-    }
+    Problem::Cell { place: Place::Row(row as u64 + 1), column: columns.reference(i), problem }
 }
 
 fn label(text: &str, float: bool) -> Result<String, CellProblem> {
@@ -188,8 +133,5 @@ fn label(text: &str, float: bool) -> Result<String, CellProblem> {
 /// Writes a column into row-major values.
 fn spread<T: Copy + Default>(values: &mut Vec<T>, rows: usize, d: usize, j: usize, column: &[T]) {
     values.resize((rows + column.len()) * d, T::default());
-    values[rows * d..]
-        .chunks_exact_mut(d)
-        .zip(column)
-        .for_each(|(row, v)| row[j] = *v);
+    values[rows * d..].chunks_exact_mut(d).zip(column).for_each(|(row, v)| row[j] = *v);
 }

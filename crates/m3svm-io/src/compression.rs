@@ -58,20 +58,12 @@ pub(crate) fn open(path: &Path) -> Result<Input, Problem> {
         return wrap(Box::new(io::stdin().lock()), None, path);
     }
     let file = File::open(path)?;
-    let again = if file.metadata()?.is_file() {
-        Some(file.try_clone()?)
-    } else {
-        None
-    };
+    let again = if file.metadata()?.is_file() { Some(file.try_clone()?) } else { None };
     wrap(Box::new(file), again, path)
 }
 
 /// Looks at the start of a stream and decompresses it if need be.
-pub(crate) fn wrap(
-    mut source: Box<dyn Read>,
-    plain: Option<File>,
-    path: &Path,
-) -> Result<Input, Problem> {
+pub(crate) fn wrap(mut source: Box<dyn Read>, plain: Option<File>, path: &Path) -> Result<Input, Problem> {
     let head = read_head(&mut source)?;
     let kind = match head.as_slice() {
         [0x1f, 0x8b, ..] => Some("gzip"),
@@ -80,12 +72,7 @@ pub(crate) fn wrap(
     };
     let extension = extension(path);
     let Some(kind) = kind else {
-        return Ok(Input {
-            head,
-            extension,
-            rest: source,
-            plain,
-        });
+        return Ok(Input { head, extension, rest: source, plain });
     };
     let source = Cursor::new(head).chain(source);
     let inner: Box<dyn Read> = if kind == "gzip" {
@@ -95,12 +82,7 @@ pub(crate) fn wrap(
     };
     let mut rest: Box<dyn Read> = Box::new(Decoded { inner, kind });
     let head = read_head(&mut rest)?;
-    Ok(Input {
-        head,
-        extension,
-        rest,
-        plain: None,
-    })
+    Ok(Input { head, extension, rest, plain: None })
 }
 
 fn read_head(source: &mut dyn Read) -> io::Result<Vec<u8>> {
@@ -110,17 +92,9 @@ fn read_head(source: &mut dyn Read) -> io::Result<Vec<u8>> {
 }
 
 fn extension(path: &Path) -> String {
-    let name = path
-        .file_name()
-        .map(|n| n.to_string_lossy().to_lowercase())
-        .unwrap_or_default();
-    let name = [".gz", ".zst", ".zstd"]
-        .iter()
-        .find_map(|e| name.strip_suffix(e))
-        .unwrap_or(&name);
-    name.rsplit_once('.')
-        .map(|(_, e)| e.to_string())
-        .unwrap_or_default()
+    let name = path.file_name().map(|n| n.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let name = [".gz", ".zst", ".zstd"].iter().find_map(|e| name.strip_suffix(e)).unwrap_or(&name);
+    name.rsplit_once('.').map(|(_, e)| e.to_string()).unwrap_or_default()
 }
 
 /// Says in plain words what is wrong with compressed data.
@@ -133,10 +107,9 @@ impl Read for Decoded {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.inner.read(buffer).map_err(|e| match e.kind() {
             io::ErrorKind::Interrupted => e,
-            io::ErrorKind::UnexpectedEof => io::Error::new(
-                e.kind(),
-                format!("the {} data ends early, the file is truncated", self.kind),
-            ),
+            io::ErrorKind::UnexpectedEof => {
+                io::Error::new(e.kind(), format!("the {} data ends early, the file is truncated", self.kind))
+            }
             _ => io::Error::new(e.kind(), format!("the {} data is damaged ({e})", self.kind)),
         })
     }
@@ -155,14 +128,10 @@ pub(crate) mod tests {
     }
 
     fn content(bytes: Vec<u8>) -> Result<Vec<u8>, String> {
-        let input = wrap(Box::new(Cursor::new(bytes)), None, Path::new("a.csv.gz"))
-            .map_err(|e| e.to_string())?;
+        let input = wrap(Box::new(Cursor::new(bytes)), None, Path::new("a.csv.gz")).map_err(|e| e.to_string())?;
         assert_eq!(input.extension, "csv");
         let mut out = Vec::new();
-        input
-            .reader()
-            .read_to_end(&mut out)
-            .map_err(|e| e.to_string())?;
+        input.reader().read_to_end(&mut out).map_err(|e| e.to_string())?;
         Ok(out)
     }
 
@@ -171,14 +140,8 @@ pub(crate) mod tests {
         let text = b"a,b\n1,2\n".repeat(50_000);
         assert_eq!(content(text.clone()).unwrap(), text);
         assert_eq!(content(gzip(&text)).unwrap(), text);
-        assert_eq!(
-            content([gzip(&text), gzip(b"3,4\n")].concat()).unwrap(),
-            [text.as_slice(), b"3,4\n"].concat()
-        );
-        assert_eq!(
-            content(zstd::encode_all(text.as_slice(), 1).unwrap()).unwrap(),
-            text
-        );
+        assert_eq!(content([gzip(&text), gzip(b"3,4\n")].concat()).unwrap(), [text.as_slice(), b"3,4\n"].concat());
+        assert_eq!(content(zstd::encode_all(text.as_slice(), 1).unwrap()).unwrap(), text);
     }
 
     #[test]

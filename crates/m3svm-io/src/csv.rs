@@ -13,25 +13,18 @@ use crate::table::{Table, checked};
 use crate::value::{canonical_label, number};
 
 pub(crate) fn read(input: Input, options: &ReadOptions) -> Result<Table, Problem> {
-    let delimiter = options
-        .delimiter
-        .unwrap_or_else(|| match input.extension.as_str() {
-            "tsv" => b'\t',
-            _ => guess_delimiter(&input.head),
-        });
-    let mut records = Records::new(input.reader(), delimiter);
+    let delimiter = options.delimiter.unwrap_or_else(|| match input.extension.as_str() {
+        "tsv" => b'\t',
+        _ => guess_delimiter(&input.head),
+    });
+    let crlf = input.head.split(|b| *b == b'\n').next().is_some_and(|l| l.ends_with(b"\r"));
+    let mut records = Records::new(input.reader(), delimiter, crlf);
     let Some(first) = records.next()?.cloned() else {
         return Err(Problem::Empty);
     };
     let second = records.next()?.cloned();
-    let header = options
-        .header
-        .unwrap_or_else(|| is_header(&first, second.as_ref(), options));
-    let names = if header {
-        Some(header_names(&first)?)
-    } else {
-        None
-    };
+    let header = options.header.unwrap_or_else(|| is_header(&first, second.as_ref(), options));
+    let names = if header { Some(header_names(&first)?) } else { None };
     let columns = Columns::new(names.as_deref(), first.len());
     let selection = columns.select(options)?;
     let mut rows = Rows::new(&columns, &selection);
@@ -46,18 +39,9 @@ pub(crate) fn read(input: Input, options: &ReadOptions) -> Result<Table, Problem
     while let Some(record) = records.next()? {
         rows.push(record)?;
     }
-    let Rows {
-        values,
-        labels,
-        weights,
-        count,
-        ..
-    } = rows;
+    let Rows { values, labels, weights, count, .. } = rows;
     let column = |j: usize| columns.reference(selection.features[j]);
-    let x = checked(
-        Features::dense(values, count, selection.features.len()),
-        column,
-    )?;
+    let x = checked(Features::dense(values, count, selection.features.len()), column)?;
     Ok(Table {
         feature_names: columns.names_of(&selection.features),
         label_name: selection.label.map(|i| columns.label_name(i)),
@@ -73,59 +57,53 @@ struct Records<R> {
     reader: ::csv::Reader<R>,
     record: ByteRecord,
     width: Option<usize>,
+    crlf: bool,
 }
 
-impl<R: BufRead> Records<R> {
-    fn new(reader: R, delimiter: u8) -> Self {
+/// The content with a newline at its end, so that every record has one.
+type Ended<R> = std::io::Chain<R, &'static [u8]>;
+
+impl<R: BufRead> Records<Ended<R>> {
+    fn new(reader: R, delimiter: u8, crlf: bool) -> Self {
         let reader = ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
             .delimiter(delimiter)
-            .from_reader(reader);
-        Self {
-            reader,
-            record: ByteRecord::new(),
-            width: None,
-        }
+            .from_reader(reader.chain(if crlf { b"\r\n".as_slice() } else { b"\n" }));
+        Self { reader, record: ByteRecord::new(), width: None, crlf }
     }
 
     fn next(&mut self) -> Result<Option<&ByteRecord>, Problem> {
         loop {
-            let more = self
-                .reader
-                .read_byte_record(&mut self.record)
-                .map_err(|e| match e.into_kind() {
-                    ::csv::ErrorKind::Io(e) => Problem::Io(e),
-                    other => Problem::Broken {
-                        format: Format::Csv,
-                        what: format!("{other:?}"),
-                    },
-                })?;
+            let more = self.reader.read_byte_record(&mut self.record).map_err(|e| match e.into_kind() {
+                ::csv::ErrorKind::Io(e) => Problem::Io(e),
+                other => Problem::Broken { format: Format::Csv, what: format!("{other:?}") },
+            })?;
             if !more {
                 return Ok(None);
             }
+            // The reader says where a record starts before it skips blank lines, so count back from the end, where
+            // it has seen the newline, but only the first half of CRLF.
+            let mut end = self.reader.position().clone();
+            end.set_line(end.line() - u64::from(!self.crlf).min(end.line() - 1));
+            self.record.set_position(Some(end));
             let found = self.record.len();
+            if found == 1 && self.record[0].trim_ascii().is_empty() {
+                continue;
+            }
             let expected = *self.width.get_or_insert(found);
-            if found == expected && (found > 1 || !self.record[0].trim_ascii().is_empty()) {
-                return Ok(Some(&self.record));
+            if found != expected {
+                return Err(Problem::Ragged { line: line(&self.record), expected, found });
             }
-            let blank = found == 1 && self.record[0].trim_ascii().is_empty();
-            if !blank {
-                return Err(Problem::Ragged {
-                    line: line(&self.record),
-                    expected,
-                    found,
-                });
-            }
-            if expected == 1 && self.reader.position().record() <= 1 {
-                self.width = None;
-            }
+            return Ok(Some(&self.record));
         }
     }
 }
 
+/// The line where a record starts; its position is where it ends.
 fn line(record: &ByteRecord) -> u64 {
-    record.position().map_or(0, ::csv::Position::line)
+    let inside = record.as_slice().iter().filter(|b| **b == b'\n').count() as u64;
+    record.position().map_or(1, |p| p.line().saturating_sub(inside).max(1))
 }
 
 /// The chosen cells of the rows so far.
@@ -140,30 +118,18 @@ struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     fn new(columns: &'a Columns<'a>, selection: &'a Selection) -> Self {
-        Self {
-            columns,
-            selection,
-            values: Vec::new(),
-            labels: Vec::new(),
-            weights: Vec::new(),
-            count: 0,
-        }
+        Self { columns, selection, values: Vec::new(), labels: Vec::new(), weights: Vec::new(), count: 0 }
     }
 
     fn push(&mut self, record: &ByteRecord) -> Result<(), Problem> {
         let bad = |i: usize, problem| {
             let place = Place::Line(line(record));
-            Problem::Cell {
-                place,
-                column: self.columns.reference(i),
-                problem,
-            }
+            Problem::Cell { place, column: self.columns.reference(i), problem }
         };
         let text = |i: usize| str::from_utf8(&record[i]).map_err(|_| bad(i, CellProblem::NotUtf8));
         let value = |i: usize| number(text(i)?).map_err(|e| bad(i, e));
         for &i in &self.selection.features {
-            self.values
-                .push(value(i).map_err(|e| hint(e, self.count == 0))?);
+            self.values.push(value(i).map_err(|e| hint(e, self.count == 0))?);
         }
         if let Some(i) = self.selection.label {
             let label = canonical_label(text(i)?);
@@ -183,15 +149,9 @@ impl<'a> Rows<'a> {
 /// Text in the first row speaks of a text column rather than of one bad cell.
 fn hint(problem: Problem, first_row: bool) -> Problem {
     match problem {
-        Problem::Cell {
-            place,
-            column,
-            problem: CellProblem::NotANumber { found },
-        } if first_row => Problem::Cell {
-            place,
-            column,
-            problem: CellProblem::TextColumn { found },
-        },
+        Problem::Cell { place, column, problem: CellProblem::NotANumber { found } } if first_row => {
+            Problem::Cell { place, column, problem: CellProblem::TextColumn { found } }
+        }
         other => other,
     }
 }
@@ -202,60 +162,29 @@ fn header_names(record: &ByteRecord) -> Result<Vec<String>, Problem> {
         .iter()
         .map(name)
         .collect::<Result<_, _>>()
-        .map_err(|_| Problem::Line {
-            line: line(record),
-            what: "the column names are not UTF-8".into(),
-        })
+        .map_err(|_| Problem::Line { line: line(record), what: "the column names are not UTF-8".into() })
 }
 
 /// Whether the first record holds names: nothing in it is a number, or it has text above a number, or a name asked for.
 fn is_header(first: &ByteRecord, second: Option<&ByteRecord>, options: &ReadOptions) -> bool {
     let numeric = |cell: &[u8]| str::from_utf8(cell).is_ok_and(|s| s.trim().parse::<f64>().is_ok());
     let blank = |cell: &[u8]| cell.trim_ascii().is_empty();
-    let above = |second: &ByteRecord| {
-        first
-            .iter()
-            .zip(second.iter())
-            .any(|(a, b)| !blank(a) && !numeric(a) && numeric(b))
-    };
-    let asked = options
-        .label
-        .iter()
-        .chain(&options.weight)
-        .chain(options.features.iter().flatten());
-    let expected = options
-        .expected
-        .iter()
-        .filter_map(|e| e.names.as_ref())
-        .flatten();
+    let above =
+        |second: &ByteRecord| first.iter().zip(second.iter()).any(|(a, b)| !blank(a) && !numeric(a) && numeric(b));
+    let asked = options.label.iter().chain(&options.weight).chain(options.features.iter().flatten());
+    let expected = options.expected.iter().filter_map(|e| e.names.as_ref()).flatten();
     // `y` is left out here: it may as well be an answer as a name.
     let usual = LABEL_NAMES.iter().copied().filter(|n| *n != "y");
-    let mut names = asked
-        .filter_map(Column::name)
-        .chain(expected.map(String::as_str));
+    let mut names = asked.filter_map(Column::name).chain(expected.map(String::as_str));
     let is_name = |cell: &[u8]| !blank(cell) && !numeric(cell);
-    let named = |name: &str| {
-        first
-            .iter()
-            .any(|c| is_name(c) && c.trim_ascii() == name.as_bytes())
-    };
-    let usually = |name: &str| {
-        first
-            .iter()
-            .any(|c| c.trim_ascii().eq_ignore_ascii_case(name.as_bytes()))
-    };
-    !first.iter().any(numeric)
-        || second.is_some_and(above)
-        || names.any(named)
-        || usual.into_iter().any(usually)
+    let named = |name: &str| first.iter().any(|c| is_name(c) && c.trim_ascii() == name.as_bytes());
+    let usually = |name: &str| first.iter().any(|c| c.trim_ascii().eq_ignore_ascii_case(name.as_bytes()));
+    !first.iter().any(numeric) || second.is_some_and(above) || names.any(named) || usual.into_iter().any(usually)
 }
 
 /// The most frequent of the usual delimiters in the first line, outside quotes.
 fn guess_delimiter(head: &[u8]) -> u8 {
-    let line = head
-        .split(|b| *b == b'\n')
-        .find(|l| !l.trim_ascii().is_empty())
-        .unwrap_or_default();
+    let line = head.split(|b| *b == b'\n').find(|l| !l.trim_ascii().is_empty()).unwrap_or_default();
     let mut quoted = false;
     let mut counts = [(b',', 0), (b'\t', 0), (b';', 0), (b'|', 0)];
     for byte in line.bytes().map_while(Result::ok) {
@@ -265,11 +194,7 @@ fn guess_delimiter(head: &[u8]) -> u8 {
         }
     }
     // The first one wins a tie, so that a line without any is one column of a CSV file.
-    counts
-        .into_iter()
-        .rev()
-        .max_by_key(|(_, count)| *count)
-        .map_or(b',', |(d, _)| d)
+    counts.into_iter().rev().max_by_key(|(_, count)| *count).map_or(b',', |(d, _)| d)
 }
 
 #[cfg(test)]

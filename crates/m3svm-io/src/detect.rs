@@ -5,12 +5,7 @@ use crate::options::Format;
 
 /// The format of a file with this start and extension.
 pub(crate) fn detect(head: &[u8], extension: &str) -> Result<Format, Problem> {
-    let broken = |format, what: &str| {
-        Err(Problem::Broken {
-            format,
-            what: what.into(),
-        })
-    };
+    let broken = |format, what: &str| Err(Problem::Broken { format, what: what.into() });
     if head.starts_with(b"PAR1") {
         return Ok(Format::Parquet);
     }
@@ -30,16 +25,10 @@ pub(crate) fn detect(head: &[u8], extension: &str) -> Result<Format, Problem> {
         return Ok(Format::Mat);
     }
     if head.starts_with(b"MATLAB 7.3 MAT") || head.starts_with(b"\x89HDF\r\n\x1a\n") {
-        return broken(
-            Format::Mat,
-            "it is of version 7.3 (HDF5); save it with `-v7`",
-        );
+        return broken(Format::Mat, "it is of version 7.3 (HDF5); save it with `-v7`");
     }
     if head.starts_with(b"FEA1") {
-        return broken(
-            Format::ArrowFile,
-            "it is of Feather version 1; save it as version 2",
-        );
+        return broken(Format::ArrowFile, "it is of Feather version 1; save it as version 2");
     }
     if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
         return broken(Format::Csv, "the text is UTF-16, expected UTF-8");
@@ -66,18 +55,12 @@ fn by_content(head: &[u8]) -> Result<Format, Problem> {
     if head.contains(&0) {
         return Err(Problem::UnknownFormat);
     }
-    Ok(if is_libsvm(sample(head)) {
-        Format::Libsvm
-    } else {
-        Format::Csv
-    })
+    Ok(if is_libsvm(sample(head)) { Format::Libsvm } else { Format::Csv })
 }
 
 /// The first line with more than a label on it.
 fn sample(head: &[u8]) -> &[u8] {
-    let mut lines = head
-        .split(|b| *b == b'\n')
-        .filter(|l| !l.trim_ascii().is_empty() && !l.starts_with(b"#"));
+    let mut lines = head.split(|b| *b == b'\n').filter(|l| !l.trim_ascii().is_empty() && !l.starts_with(b"#"));
     let first = lines.next().unwrap_or_default();
     if words(first).nth(1).is_some() {
         return first;
@@ -86,8 +69,7 @@ fn sample(head: &[u8]) -> &[u8] {
 }
 
 fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    line.split(u8::is_ascii_whitespace)
-        .filter(|w| !w.is_empty())
+    line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty())
 }
 
 /// Whether all words, but for a label in front and a comment, are `index:value`.
@@ -97,8 +79,7 @@ fn is_libsvm(line: &[u8]) -> bool {
         w.iter().position(|b| *b == b':').is_some_and(|at| {
             let (index, value) = (&w[..at], &w[at + 1..]);
             let number = || str::from_utf8(value).is_ok_and(|v| v.parse::<f64>().is_ok());
-            (index == b"qid" || !index.is_empty() && index.iter().all(u8::is_ascii_digit))
-                && number()
+            (index == b"qid" || !index.is_empty() && index.iter().all(u8::is_ascii_digit)) && number()
         })
     };
     let mut words = words(line);
@@ -124,10 +105,7 @@ mod tests {
     fn text_is_told_apart_by_content() {
         let of = |text: &str, extension| detect(text.as_bytes(), extension).unwrap();
         assert_eq!(of("+1 1:0.5 7:1\n", ""), Format::Libsvm);
-        assert_eq!(
-            of("# made by hand\n3\n1 qid:4 2:1 # x\n", "txt"),
-            Format::Libsvm
-        );
+        assert_eq!(of("# made by hand\n3\n1 qid:4 2:1 # x\n", "txt"), Format::Libsvm);
         assert_eq!(of("1:0.5 2:1\n", "txt"), Format::Libsvm);
         assert_eq!(of("a,b\n1,2\n", "txt"), Format::Csv);
         assert_eq!(of("a,b\n1,2\n", "svm"), Format::Csv);

@@ -13,16 +13,11 @@ pub struct ReadError {
     /// The file; `-` is standard input.
     pub file: PathBuf,
     /// What is wrong with it.
-    #[source]
     pub problem: Problem,
 }
 
 fn shown(file: &Path) -> String {
-    if file == Path::new("-") {
-        "standard input".into()
-    } else {
-        file.display().to_string()
-    }
+    if file == Path::new("-") { "standard input".into() } else { file.display().to_string() }
 }
 
 /// What is wrong with a file.
@@ -67,7 +62,7 @@ pub enum Problem {
         what: String,
     },
     /// A row is shorter or longer than the first one.
-    #[error("line {line}: expected {expected} cells as in the first line, found {found}")]
+    #[error("line {line}: expected {expected} cell{} as in the first line, found {found}", plural(*expected))]
     Ragged {
         /// The line, counted from 1.
         line: u64,
@@ -87,9 +82,7 @@ pub enum Problem {
         problem: CellProblem,
     },
     /// A feature column is of a type that has no numeric value.
-    #[error(
-        "{column} holds {kind}, expected numbers; leave the column out or encode it as numbers"
-    )]
+    #[error("{column} holds {kind}, expected numbers; leave the column out or encode it as numbers")]
     ColumnType {
         /// The column.
         column: ColumnRef,
@@ -215,10 +208,7 @@ pub enum CellProblem {
         found: String,
     },
     /// Text in the first row of a feature column, which then is likely a text column.
-    #[error(
-        "found {:?}, expected a number; leave the column out or encode it as numbers",
-        short(found)
-    )]
+    #[error("found {:?}, expected a number; leave the column out or encode it as numbers", short(found))]
     TextColumn {
         /// The cell.
         found: String,
@@ -249,12 +239,7 @@ pub(crate) fn short(text: &str) -> String {
 /// The first names of a list.
 pub(crate) fn list(names: &[String]) -> String {
     const SHOWN: usize = 8;
-    let mut text = names
-        .iter()
-        .take(SHOWN)
-        .map(|n| format!("`{}`", short(n)))
-        .collect::<Vec<_>>()
-        .join(", ");
+    let mut text = names.iter().take(SHOWN).map(|n| format!("`{}`", short(n))).collect::<Vec<_>>().join(", ");
     if names.len() > SHOWN {
         text += &format!(" and {} more", names.len() - SHOWN);
     }
@@ -276,27 +261,11 @@ mod tests {
 
     #[test]
     fn messages_name_the_file_and_the_place() {
-        let column = ColumnRef {
-            index: 2,
-            name: Some("age".into()),
-        };
-        let problem = Problem::Cell {
-            place: Place::Line(7),
-            column,
-            problem: CellProblem::Empty,
-        };
-        let error = ReadError {
-            file: "train.csv".into(),
-            problem,
-        };
-        assert_eq!(
-            error.to_string(),
-            "train.csv: line 7, column \"age\": the cell is empty, expected a number"
-        );
-        let error = ReadError {
-            file: "-".into(),
-            problem: Problem::Empty,
-        };
+        let column = ColumnRef { index: 2, name: Some("age".into()) };
+        let problem = Problem::Cell { place: Place::Line(7), column, problem: CellProblem::Empty };
+        let error = ReadError { file: "train.csv".into(), problem };
+        assert_eq!(error.to_string(), "train.csv: line 7, column \"age\": the cell is empty, expected a number");
+        let error = ReadError { file: "-".into(), problem: Problem::Empty };
         assert_eq!(error.to_string(), "standard input: the file is empty");
     }
 
@@ -304,17 +273,9 @@ mod tests {
     fn lists_are_shortened() {
         let names: Vec<String> = (0..20).map(|i| format!("f{i}")).collect();
         let wanted = "kind".to_string();
-        let problem = Problem::UnknownColumn {
-            role: "label column",
-            wanted,
-            names,
-            count: 20,
-        };
+        let problem = Problem::UnknownColumn { role: "label column", wanted, names, count: 20 };
         let text = problem.to_string();
-        assert!(
-            text.starts_with("there is no label column `kind`; there are `f0`, `f1`"),
-            "{text}"
-        );
+        assert!(text.starts_with("there is no label column `kind`; there are `f0`, `f1`"), "{text}");
         assert!(text.ends_with("`f7` and 12 more"), "{text}");
     }
 }

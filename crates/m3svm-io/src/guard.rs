@@ -12,10 +12,7 @@ thread_local! {
 }
 
 /// Runs a decoder; its panics are reported as a broken file.
-pub(crate) fn quietly<T>(
-    format: Format,
-    decode: impl FnOnce() -> Result<T, Problem>,
-) -> Result<T, Problem> {
+pub(crate) fn quietly<T>(format: Format, decode: impl FnOnce() -> Result<T, Problem>) -> Result<T, Problem> {
     static HOOK: Once = Once::new();
     // The hook stays: taking it out again would race with other threads. It passes on every panic outside decoders.
     HOOK.call_once(|| {
@@ -29,12 +26,7 @@ pub(crate) fn quietly<T>(
     let before = QUIET.replace(true);
     let result = panic::catch_unwind(AssertUnwindSafe(decode));
     QUIET.set(before);
-    result.unwrap_or_else(|_| {
-        Err(Problem::Broken {
-            format,
-            what: "the content is damaged".into(),
-        })
-    })
+    result.unwrap_or_else(|_| Err(Problem::Broken { format, what: "the content is damaged".into() }))
 }
 
 #[cfg(test)]
@@ -45,10 +37,7 @@ mod tests {
     fn a_panic_becomes_an_error() {
         let broken: Result<(), _> = quietly(Format::Mat, || panic!("boom"));
         let text = broken.map_err(|e| e.to_string());
-        assert_eq!(
-            text,
-            Err("not a usable MATLAB file: the content is damaged".into())
-        );
+        assert_eq!(text, Err("not a usable MATLAB file: the content is damaged".into()));
         assert!(!QUIET.get());
     }
 }

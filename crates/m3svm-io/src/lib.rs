@@ -12,6 +12,7 @@
 //! # Ok::<(), m3svm_io::ReadError>(())
 //! ```
 
+mod array;
 #[cfg(feature = "arrow")]
 mod arrow;
 #[cfg(feature = "arrow")]
@@ -29,6 +30,7 @@ mod numpy;
 mod options;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod sparse;
 mod table;
 mod value;
 
@@ -48,21 +50,13 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Table, ReadError> {
 }
 
 /// Reads data from a stream. `name` stands for the file in messages, and its extension helps to find the format.
-pub fn read_from(
-    source: impl Read + 'static,
-    name: &Path,
-    options: &ReadOptions,
-) -> Result<Table, ReadError> {
-    let table = compression::wrap(Box::new(source), None, name)
-        .and_then(|input| read_input(input, options));
+pub fn read_from(source: impl Read + 'static, name: &Path, options: &ReadOptions) -> Result<Table, ReadError> {
+    let table = compression::wrap(Box::new(source), None, name).and_then(|input| read_input(input, options));
     finish(name, table)
 }
 
 fn finish(file: &Path, table: Result<Table, Problem>) -> Result<Table, ReadError> {
-    let mut table = table.map_err(|problem| ReadError {
-        file: file.to_path_buf(),
-        problem,
-    })?;
+    let mut table = table.map_err(|problem| ReadError { file: file.to_path_buf(), problem })?;
     table.file = file.to_path_buf();
     Ok(table)
 }
@@ -82,9 +76,7 @@ fn read_input(input: Input, options: &ReadOptions) -> Result<Table, Problem> {
         Format::Npz => guard::quietly(format, || numpy::read_npz(input, options)),
         Format::Mat => guard::quietly(format, || matlab::read(input, options)),
         #[cfg(feature = "arrow")]
-        Format::ArrowFile | Format::ArrowStream => {
-            guard::quietly(format, || arrow::read(input, format, options))
-        }
+        Format::ArrowFile | Format::ArrowStream => guard::quietly(format, || arrow::read(input, format, options)),
         #[cfg(feature = "parquet")]
         Format::Parquet => guard::quietly(format, || parquet::read(input, options)),
         #[cfg(not(all(feature = "arrow", feature = "parquet")))]

@@ -12,21 +12,12 @@ use crate::value::{canonical_label, number};
 
 pub(crate) fn read(input: Input, options: &ReadOptions) -> Result<Table, Problem> {
     if options.features.is_some() {
-        return Err(Problem::NotInFormat {
-            what: "feature columns",
-            format: Format::Libsvm,
-        });
+        return Err(Problem::NotInFormat { what: "feature columns", format: Format::Libsvm });
     }
     if options.weight.is_some() {
-        return Err(Problem::NotInFormat {
-            what: "a weight column",
-            format: Format::Libsvm,
-        });
+        return Err(Problem::NotInFormat { what: "a weight column", format: Format::Libsvm });
     }
-    let mut rows = Rows {
-        indptr: vec![0],
-        ..Rows::default()
-    };
+    let mut rows = Rows { indptr: vec![0], ..Rows::default() };
     let mut reader = input.reader();
     let mut buffer = Vec::new();
     for line in 1.. {
@@ -35,10 +26,7 @@ pub(crate) fn read(input: Input, options: &ReadOptions) -> Result<Table, Problem
             break;
         }
         let text = str::from_utf8(&buffer)
-            .map_err(|_| Problem::Line {
-                line,
-                what: "the text is not UTF-8".into(),
-            })?
+            .map_err(|_| Problem::Line { line, what: "the text is not UTF-8".into() })?
             .trim_start_matches('\u{feff}');
         rows.push(text.split('#').next().unwrap_or_default(), line)?;
     }
@@ -66,24 +54,14 @@ impl Rows {
         let rows = self.indptr.len() - 1;
         let labelled = !first.contains(':');
         if rows > 0 && labelled == self.labels.is_empty() {
-            let what = if labelled {
-                "there is a label, but none in the first row"
-            } else {
-                "the label is missing"
-            };
-            return Err(Problem::Line {
-                line,
-                what: what.into(),
-            });
+            let what = if labelled { "there is a label, but none in the first row" } else { "the label is missing" };
+            return Err(Problem::Line { line, what: what.into() });
         }
         if labelled {
             self.labels.extend(words.next().map(canonical_label));
         }
         for word in words {
-            let broken = || Problem::Line {
-                line,
-                what: format!("found {:?}, expected index:value", short(word)),
-            };
+            let broken = || Problem::Line { line, what: format!("found {:?}, expected index:value", short(word)) };
             let (index, value) = word.split_once(':').ok_or_else(broken)?;
             if index == "qid" {
                 continue;
@@ -91,10 +69,7 @@ impl Rows {
             let index: u32 = index.parse().map_err(|_| broken())?;
             let value = number(value).map_err(|problem| Problem::Cell {
                 place: Place::Line(line),
-                column: ColumnRef {
-                    index: 0,
-                    name: Some(index.to_string()),
-                },
+                column: ColumnRef { index: 0, name: Some(index.to_string()) },
                 problem,
             })?;
             if index == 0 {
@@ -113,44 +88,26 @@ impl Rows {
     fn finish(mut self, options: &ReadOptions) -> Result<Table, Problem> {
         let base = match (options.zero_based, self.zero) {
             (Some(false), Some(line)) => {
-                return Err(Problem::Line {
-                    line,
-                    what: "found index 0, expected indices from 1".into(),
-                });
+                return Err(Problem::Line { line, what: "found index 0, expected indices from 1".into() });
             }
             (Some(true), _) | (None, Some(_)) => 0,
             (_, None) => 1,
         };
         self.indices.iter_mut().for_each(|i| *i -= base);
-        let found = self
-            .largest
-            .map_or(0, |(largest, _)| (largest - base) as usize + 1);
+        let found = self.largest.map_or(0, |(largest, _)| (largest - base) as usize + 1);
         let cols = options.expected.as_ref().map_or(found, |e| e.count);
         if let Some((index, line)) = self.largest.filter(|_| found > cols) {
             let what = format!("index {index} is beyond the {cols} features of the model");
             return Err(Problem::Line { line, what });
         }
         if self.labels.is_empty() && self.indptr.len() > 1 && options.labels == LabelUse::Required {
-            return Err(Problem::NoLabels {
-                hint: "each line must start with one",
-            });
+            return Err(Problem::NoLabels { hint: "each line must start with one" });
         }
-        let column = |index: usize| ColumnRef {
-            index,
-            name: Some((index + base as usize).to_string()),
-        };
-        let x = checked(
-            Features::csr(self.indptr, self.indices, self.values, cols),
-            column,
-        )?;
-        let labels =
-            Some(self.labels).filter(|l| !l.is_empty() && options.labels != LabelUse::Ignore);
+        let column = |index: usize| ColumnRef { index, name: Some((index + base as usize).to_string()) };
+        let x = checked(Features::csr(self.indptr, self.indices, self.values, cols), column)?;
+        let labels = Some(self.labels).filter(|l| !l.is_empty() && options.labels != LabelUse::Ignore);
         let label_name = labels.as_ref().map(|_| "label".to_string());
-        Ok(Table {
-            labels,
-            label_name,
-            ..Table::new(Format::Libsvm, x)
-        })
+        Ok(Table { labels, label_name, ..Table::new(Format::Libsvm, x) })
     }
 }
 
@@ -171,10 +128,7 @@ mod tests {
         let text = "# by hand\n+1 qid:3 1:0.5 3:2 # first\n\n-1\n2.0 2:1e1\r\n";
         let table = parse(text, &ReadOptions::default()).unwrap();
         assert_eq!(table.labels.unwrap(), ["1", "-1", "2"]);
-        assert_eq!(
-            (table.x.rows(), table.x.cols(), table.x.stored()),
-            (3, 3, 3)
-        );
+        assert_eq!((table.x.rows(), table.x.cols(), table.x.stored()), (3, 3, 3));
         assert_eq!((table.x.get(0, 2), table.x.get(2, 1)), (2.0, 10.0));
         let zero = parse("1 0:5 2:7\n2 1:1\n", &ReadOptions::default()).unwrap();
         assert_eq!((zero.x.cols(), zero.x.get(0, 0)), (3, 5.0));
@@ -182,15 +136,8 @@ mod tests {
 
     #[test]
     fn a_model_sets_the_number_of_features() {
-        let expected = Some(Expected {
-            count: 5,
-            names: None,
-        });
-        let options = ReadOptions {
-            expected,
-            labels: LabelUse::Optional,
-            ..Default::default()
-        };
+        let expected = Some(Expected { count: 5, names: None });
+        let options = ReadOptions { expected, labels: LabelUse::Optional, ..Default::default() };
         let table = parse("1:1 2:1\n3:1\n", &options).unwrap();
         assert_eq!((table.x.cols(), table.labels), (5, None));
         assert_eq!(
@@ -202,27 +149,12 @@ mod tests {
     #[test]
     fn bad_lines_are_named() {
         let error = |text: &str| parse(text, &ReadOptions::default()).unwrap_err();
-        assert_eq!(
-            error("1 1:1\n2 abc 1:3\n"),
-            "t.svm: line 2: found \"abc\", expected index:value"
-        );
-        assert_eq!(
-            error("1 1:1\n2 -3:1\n"),
-            "t.svm: line 2: found \"-3:1\", expected index:value"
-        );
-        assert_eq!(
-            error("1 1:1\n2 3:\n"),
-            "t.svm: line 2, column \"3\": the cell is empty, expected a number"
-        );
-        assert_eq!(
-            error("1 1:1\n2 3:inf\n"),
-            "t.svm: line 2, column \"3\": found inf, expected a finite number"
-        );
+        assert_eq!(error("1 1:1\n2 abc 1:3\n"), "t.svm: line 2: found \"abc\", expected index:value");
+        assert_eq!(error("1 1:1\n2 -3:1\n"), "t.svm: line 2: found \"-3:1\", expected index:value");
+        assert_eq!(error("1 1:1\n2 3:\n"), "t.svm: line 2, column \"3\": the cell is empty, expected a number");
+        assert_eq!(error("1 1:1\n2 3:inf\n"), "t.svm: line 2, column \"3\": found inf, expected a finite number");
         assert_eq!(error("1 1:1\n1:3\n"), "t.svm: line 2: the label is missing");
-        assert_eq!(
-            error("1:3\n"),
-            "t.svm: there are no labels; each line must start with one"
-        );
+        assert_eq!(error("1:3\n"), "t.svm: there are no labels; each line must start with one");
         assert_eq!(error("# 1:1 nothing\n"), "t.svm: the table has no rows");
     }
 }

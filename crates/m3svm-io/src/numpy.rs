@@ -5,15 +5,17 @@ use std::io::{self, BufReader, Cursor, Read, Seek};
 use npyz::{NpyFile, Order};
 use zip::ZipArchive;
 
-use crate::bundle::{self, Array, Arrays, Data, Sparse, Stored};
+use crate::array::{self, Array, Data};
+use crate::bundle::{self, Arrays, Stored};
 use crate::compression::{Input, Seekable};
 use crate::error::Problem;
 use crate::options::{Format, ReadOptions};
+use crate::sparse::{self, Sparse};
 use crate::table::Table;
 
 pub(crate) fn read_npy(input: Input, options: &ReadOptions) -> Result<Table, Problem> {
     let array = read_array(input.reader(), Format::Npy)?;
-    bundle::from_array(Format::Npy, array, options, false)
+    array::from_array(Format::Npy, array, options, false)
 }
 
 pub(crate) fn read_npz(input: Input, options: &ReadOptions) -> Result<Table, Problem> {
@@ -28,18 +30,13 @@ pub(crate) fn read_npz(input: Input, options: &ReadOptions) -> Result<Table, Pro
 }
 
 fn broken(format: Format, what: impl std::fmt::Display) -> Problem {
-    Problem::Broken {
-        format,
-        what: what.to_string(),
-    }
+    Problem::Broken { format, what: what.to_string() }
 }
 
 fn failed(format: Format, e: io::Error) -> Problem {
     match e.kind() {
         // A message of our own (truncated gzip) says more than this one.
-        io::ErrorKind::UnexpectedEof
-            if e.get_ref().is_none_or(|m| m.to_string().contains("fill")) =>
-        {
+        io::ErrorKind::UnexpectedEof if e.get_ref().is_none_or(|m| m.to_string().contains("fill")) => {
             broken(format, "the data ends early")
         }
         io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => broken(format, e),
@@ -53,10 +50,7 @@ struct Archive<R> {
 
 impl<R: Read + Seek> Archive<R> {
     fn array(&mut self, name: &str) -> Result<Array, Problem> {
-        let entry = self
-            .zip
-            .by_name(&format!("{name}.npy"))
-            .map_err(|e| broken(Format::Npz, e))?;
+        let entry = self.zip.by_name(&format!("{name}.npy")).map_err(|e| broken(Format::Npz, e))?;
         read_array(BufReader::with_capacity(1 << 16, entry), Format::Npz)
     }
 
@@ -65,10 +59,7 @@ impl<R: Read + Seek> Archive<R> {
         let Data::F64(values) = self.array(name)?.data else {
             return Err(bad());
         };
-        values
-            .into_iter()
-            .map(|v| T::try_from(v as i64).map_err(|_| bad()))
-            .collect()
+        values.into_iter().map(|v| T::try_from(v as i64).map_err(|_| bad())).collect()
     }
 
     fn is_sparse(&self) -> bool {
@@ -90,17 +81,10 @@ impl<R: Read + Seek> Archive<R> {
         let [rows, cols] = shape[..] else {
             return Err(broken(Format::Npz, "the sparse matrix is not a table"));
         };
-        let (outer, inner) = if format == "csr" {
-            (rows, cols)
-        } else {
-            (cols, rows)
-        };
+        let (outer, inner) = if format == "csr" { (rows, cols) } else { (cols, rows) };
         let indptr: Vec<usize> = self.numbers("indptr")?;
         if outer.checked_add(1) != Some(indptr.len()) {
-            return Err(broken(
-                Format::Npz,
-                "the row pointers of the sparse matrix do not fit its shape",
-            ));
+            return Err(broken(Format::Npz, "the row pointers of the sparse matrix do not fit its shape"));
         }
         let indices = self.numbers("indices")?;
         let values = match self.array("data")?.data {
@@ -108,17 +92,8 @@ impl<R: Read + Seek> Archive<R> {
             Data::F64(v) => v.into(),
             Data::Text(_) => return Err(broken(Format::Npz, "the sparse matrix holds text")),
         };
-        let sparse = Sparse {
-            indptr,
-            indices,
-            values,
-            cols: inner,
-        };
-        if format == "csr" {
-            Ok(sparse)
-        } else {
-            bundle::transpose(sparse, outer)
-        }
+        let sparse = Sparse { indptr, indices, values, cols: inner };
+        if format == "csr" { Ok(sparse) } else { sparse::transpose(sparse, outer) }
     }
 }
 
@@ -130,8 +105,7 @@ impl<R: Read + Seek> Arrays for Archive<R> {
             return all.collect();
         }
         // The parts of the sparse matrix stand for one array.
-        let own =
-            all.filter(|n| !["data", "indices", "indptr", "shape", "format"].contains(&n.as_str()));
+        let own = all.filter(|n| !["data", "indices", "indptr", "shape", "format"].contains(&n.as_str()));
         own.chain(["data".into()]).collect()
     }
 
@@ -141,36 +115,20 @@ impl<R: Read + Seek> Arrays for Archive<R> {
         }
         self.array(name).map(Stored::Dense)
     }
-
-    fn may_be_transposed(&self) -> bool {
-        false
-    }
 }
 
 /// Reads one array; single and half precision stay single, text stays text, all else becomes f64.
 fn read_array(mut reader: impl Read, format: Format) -> Result<Array, Problem> {
     let head = checked_header(&mut reader, format)?;
     let file = NpyFile::new(Cursor::new(head).chain(reader)).map_err(|e| failed(format, e))?;
-    let shape: Option<Vec<usize>> = file
-        .shape()
-        .iter()
-        .map(|&d| usize::try_from(d).ok())
-        .collect();
-    let length = shape
-        .as_ref()
-        .and_then(|s| s.iter().try_fold(1usize, |n, d| n.checked_mul(*d)));
+    let shape: Option<Vec<usize>> = file.shape().iter().map(|&d| usize::try_from(d).ok()).collect();
+    let length = shape.as_ref().and_then(|s| s.iter().try_fold(1usize, |n, d| n.checked_mul(*d)));
     let Some((shape, _)) = shape.zip(length).filter(|(_, n)| *n as u64 == file.len()) else {
         return Err(broken(format, "the shape is too large"));
     };
     let dtype = file.dtype();
     if dtype.num_bytes().unwrap_or(0) == 0 {
-        return Err(broken(
-            format,
-            format!(
-                "the type {} is not supported, expected numbers",
-                dtype.descr()
-            ),
-        ));
+        return Err(broken(format, format!("the type {} is not supported, expected numbers", dtype.descr())));
     }
     let order = file.order();
     let strides: Vec<usize> = file.strides().iter().map(|&s| s as usize).collect();
@@ -206,45 +164,23 @@ fn read_array(mut reader: impl Read, format: Format) -> Result<Array, Problem> {
         u16 => F64, f64::from;
         String => Text, |v| v;
     }
-    Err(broken(
-        format,
-        format!(
-            "the type {} is not supported, expected numbers",
-            dtype.descr()
-        ),
-    ))
+    Err(broken(format, format!("the type {} is not supported, expected numbers", dtype.descr())))
 }
 
 /// Reads the header, so that neither its length nor its nesting can hurt the parser.
 fn checked_header(reader: &mut impl Read, format: Format) -> Result<Vec<u8>, Problem> {
     let mut head = Vec::new();
-    reader
-        .take(12)
-        .read_to_end(&mut head)
-        .map_err(|e| failed(format, e))?;
+    reader.take(12).read_to_end(&mut head).map_err(|e| failed(format, e))?;
     let (start, length) = match *head.as_slice() {
-        [0x93, b'N', b'U', b'M', b'P', b'Y', 1, _, a, b, _, _] => {
-            (10, usize::from(u16::from_le_bytes([a, b])))
-        }
-        [0x93, b'N', b'U', b'M', b'P', b'Y', _, _, a, b, c, d] => {
-            (12, u32::from_le_bytes([a, b, c, d]) as usize)
-        }
+        [0x93, b'N', b'U', b'M', b'P', b'Y', 1, _, a, b, _, _] => (10, usize::from(u16::from_le_bytes([a, b]))),
+        [0x93, b'N', b'U', b'M', b'P', b'Y', _, _, a, b, c, d] => (12, u32::from_le_bytes([a, b, c, d]) as usize),
         _ => return Err(broken(format, "it does not start like a NumPy array")),
     };
     let rest = (start + length).saturating_sub(head.len()) as u64;
     if length <= 1 << 16 {
-        reader
-            .take(rest)
-            .read_to_end(&mut head)
-            .map_err(|e| failed(format, e))?;
+        reader.take(rest).read_to_end(&mut head).map_err(|e| failed(format, e))?;
     }
-    if length > 1 << 16
-        || head
-            .iter()
-            .filter(|b| matches!(b, b'(' | b'[' | b'{'))
-            .count()
-            > 64
-    {
+    if length > 1 << 16 || head.iter().filter(|b| matches!(b, b'(' | b'[' | b'{')).count() > 64 {
         return Err(broken(format, "the header is too large"));
     }
     Ok(head)

@@ -69,6 +69,12 @@ impl FromStr for Column {
     }
 }
 
+impl From<&str> for Column {
+    fn from(s: &str) -> Self {
+        Self::Typed(s.to_string())
+    }
+}
+
 impl fmt::Display for Column {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -87,6 +93,15 @@ impl Column {
         }
     }
 
+    /// Whether this may stand for a position.
+    pub(crate) fn is_position(&self) -> bool {
+        match self {
+            Self::Name(_) => false,
+            Self::Index(_) => true,
+            Self::Typed(s) => s.trim().parse::<i64>().is_ok(),
+        }
+    }
+
     /// The position this may stand for among `count` columns.
     pub(crate) fn position(&self, count: usize) -> Option<usize> {
         let i = match self {
@@ -94,11 +109,7 @@ impl Column {
             Self::Index(i) => *i,
             Self::Typed(s) => s.trim().parse().ok()?,
         };
-        let i = if i < 0 {
-            i.checked_add(i64::try_from(count).ok()?)?
-        } else {
-            i
-        };
+        let i = if i < 0 { i.checked_add(i64::try_from(count).ok()?)? } else { i };
         usize::try_from(i).ok().filter(|i| *i < count)
     }
 }
@@ -146,10 +157,7 @@ impl Format {
 
     /// The format of a name or an extension.
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::NAMES
-            .iter()
-            .find(|(n, _)| n.eq_ignore_ascii_case(name))
-            .map(|(_, f)| *f)
+        Self::NAMES.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, f)| *f)
     }
 }
 
@@ -158,8 +166,7 @@ impl FromStr for Format {
 
     fn from_str(s: &str) -> Result<Self, String> {
         let known = Self::NAMES.map(|(n, _)| n).join(", ");
-        Self::from_name(s)
-            .ok_or_else(|| format!("`{s}` is not a known format, expected one of {known}"))
+        Self::from_name(s).ok_or_else(|| format!("`{s}` is not a known format, expected one of {known}"))
     }
 }
 
@@ -197,10 +204,6 @@ mod tests {
     #[test]
     fn formats_are_known_by_name() {
         assert_eq!("Feather".parse(), Ok(Format::ArrowFile));
-        assert!(
-            "xls"
-                .parse::<Format>()
-                .is_err_and(|e| e.contains("parquet"))
-        );
+        assert!("xls".parse::<Format>().is_err_and(|e| e.contains("parquet")));
     }
 }

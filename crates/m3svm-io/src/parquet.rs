@@ -18,14 +18,8 @@ pub(crate) fn read(input: Input, options: &ReadOptions) -> Result<Table, Problem
     }
 }
 
-fn read_chunks(
-    source: impl ChunkReader + 'static,
-    options: &ReadOptions,
-) -> Result<Table, Problem> {
-    let broken = |e: ParquetError| Problem::Broken {
-        format: Format::Parquet,
-        what: e.to_string(),
-    };
+fn read_chunks(source: impl ChunkReader + 'static, options: &ReadOptions) -> Result<Table, Problem> {
+    let broken = |e: ParquetError| Problem::Broken { format: Format::Parquet, what: e.to_string() };
     let builder = ParquetRecordBatchReaderBuilder::try_new(source).map_err(broken)?;
     let plan = Plan::new(builder.schema(), options)?;
     let mask = ProjectionMask::roots(builder.parquet_schema(), plan.projection.iter().copied());

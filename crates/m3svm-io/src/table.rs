@@ -50,18 +50,9 @@ impl Table {
 
     /// The table as training data; needs labels of at least two classes.
     pub fn into_dataset(self) -> Result<Dataset<'static>, ReadError> {
-        let Self {
-            file,
-            x,
-            feature_names,
-            labels,
-            weights,
-            ..
-        } = self;
+        let Self { file, x, feature_names, labels, weights, .. } = self;
         let build = || {
-            let labels = labels.ok_or(Problem::NoLabels {
-                hint: "training data needs them",
-            })?;
+            let labels = labels.ok_or(Problem::NoLabels { hint: "training data needs them" })?;
             let mut data = Dataset::from_labels(x, &labels)?;
             if let Some(weights) = weights {
                 data = data.with_weights(weights)?;
@@ -94,11 +85,7 @@ pub(crate) fn checked(
         Ok(x) if x.rows() == 0 => Err(Problem::NoRows),
         Ok(x) if x.cols() == 0 => Err(Problem::NoFeatures),
         Ok(x) => Ok(x),
-        Err(m3svm::Error::NotFinite {
-            row,
-            column: j,
-            value,
-        }) => Err(Problem::Cell {
+        Err(m3svm::Error::NotFinite { row, column: j, value }) => Err(Problem::Cell {
             place: Place::Row(row as u64 + 1),
             column: column(j),
             problem: CellProblem::NotFinite { found: value },
@@ -121,9 +108,6 @@ mod tests {
         table.weights = Some(vec![1.0, 2.0]);
         table.feature_names = Some(vec!["age".into()]);
         let data = table.into_dataset().unwrap();
-        assert_eq!(
-            (data.y(), data.weights()),
-            (&[1, 0][..], Some(&[1.0, 2.0][..]))
-        );
+        assert_eq!((data.y(), data.weights()), (&[1, 0][..], Some(&[1.0, 2.0][..])));
     }
 }

@@ -19,9 +19,7 @@ pub fn canonical_label(text: &str) -> String {
             (false, digits) => digits.into(),
         };
     }
-    let numeric = text
-        .bytes()
-        .all(|b| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'.' | b'e' | b'E'));
+    let numeric = text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'.' | b'e' | b'E'));
     match text.parse::<f64>() {
         Ok(value) if numeric && value.is_finite() => number_label(value),
         _ => text.into(),
@@ -42,13 +40,7 @@ pub(crate) fn number(cell: &str) -> Result<f64, CellProblem> {
     let cell = cell.trim();
     match cell.parse::<f64>() {
         Ok(value) if value.is_finite() => Ok(value),
-        Ok(value) => Err(CellProblem::NotFinite {
-            found: if value.is_nan() {
-                "NaN".into()
-            } else {
-                short(cell)
-            },
-        }),
+        Ok(value) => Err(CellProblem::NotFinite { found: if value.is_nan() { "NaN".into() } else { short(cell) } }),
         Err(_) if cell.is_empty() => Err(CellProblem::Empty),
         Err(_) if cell.eq_ignore_ascii_case("true") => Ok(1.0),
         Err(_) if cell.eq_ignore_ascii_case("false") => Ok(0.0),
@@ -67,10 +59,7 @@ mod tests {
         }
         assert_eq!(canonical_label("-0"), "0");
         assert_eq!(canonical_label("-1.50"), "-1.5");
-        assert_eq!(
-            canonical_label("12345678901234567891"),
-            "12345678901234567891"
-        );
+        assert_eq!(canonical_label("12345678901234567891"), "12345678901234567891");
         for text in ["setosa", "nan", "inf", "1,2", "-", "+", "e", "1-2", ""] {
             assert_eq!(canonical_label(text), text);
         }
@@ -83,21 +72,8 @@ mod tests {
         assert_eq!(number(" 1.5e3 "), Ok(1500.0));
         assert_eq!(number("True"), Ok(1.0));
         assert_eq!(number(""), Err(CellProblem::Empty));
-        assert_eq!(
-            number("nan"),
-            Err(CellProblem::NotFinite {
-                found: "NaN".into()
-            })
-        );
-        assert_eq!(
-            number("1e999"),
-            Err(CellProblem::NotFinite {
-                found: "1e999".into()
-            })
-        );
-        assert_eq!(
-            number("x"),
-            Err(CellProblem::NotANumber { found: "x".into() })
-        );
+        assert_eq!(number("nan"), Err(CellProblem::NotFinite { found: "NaN".into() }));
+        assert_eq!(number("1e999"), Err(CellProblem::NotFinite { found: "1e999".into() }));
+        assert_eq!(number("x"), Err(CellProblem::NotANumber { found: "x".into() }));
     }
 }

@@ -41,22 +41,14 @@ impl Certificate {
         loss_grad: &[f64],
     ) -> Self {
         if !risk.penalty.convex() {
-            return Self {
-                objective,
-                lower_bound: None,
-            };
+            return Self { objective, lower_bound: None };
         }
         let m = risk.weights_len();
         let terms = penalty.dual_terms(&theta[..m], risk.classes, &loss_grad[..m], risk.epsilon);
         let s = dot(&loss_grad[m..], &loss_grad[m..]);
-        let bias = if s == 0.0 {
-            0.0
-        } else {
-            s / (4.0 * risk.epsilon)
-        };
+        let bias = if s == 0.0 { 0.0 } else { s / (4.0 * risk.epsilon) };
         let quadratic = terms.quadratic + bias;
-        let bound =
-            |t: f64| t * sums.dual - terms.conjugate * t.powf(terms.power) - quadratic * t * t;
+        let bound = |t: f64| t * sums.dual - terms.conjugate * t.powf(terms.power) - quadratic * t * t;
         // Concave in t. Near the optimum t = 1 is best; far from it a smaller t saves the bound from being useless.
         let mut best = bound(terms.limit);
         let (mut low, mut high) = (0.0, terms.limit);
@@ -68,9 +60,6 @@ impl Certificate {
             if at_a < at_b { low = a } else { high = b }
         }
         // Neither loss nor penalty is ever negative.
-        Self {
-            objective,
-            lower_bound: Some(if best.is_finite() { best.max(0.0) } else { 0.0 }),
-        }
+        Self { objective, lower_bound: Some(if best.is_finite() { best.max(0.0) } else { 0.0 }) }
     }
 }

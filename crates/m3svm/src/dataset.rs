@@ -18,29 +18,17 @@ pub struct Dataset<'a> {
 
 impl<'a> Dataset<'a> {
     /// Joins features with labels that are already numbers: `y[i] < classes.len()`.
-    pub fn new(
-        x: Features<'a>,
-        y: impl Into<Cow<'a, [u32]>>,
-        classes: Vec<String>,
-    ) -> Result<Self> {
+    pub fn new(x: Features<'a>, y: impl Into<Cow<'a, [u32]>>, classes: Vec<String>) -> Result<Self> {
         let y = y.into();
         if y.len() != x.rows() {
-            return Err(Error::Shape {
-                what: "labels (one per row)",
-                expected: x.rows(),
-                found: y.len(),
-            });
+            return Err(Error::Shape { what: "labels (one per row)", expected: x.rows(), found: y.len() });
         }
         let mut seen = vec![false; classes.len()];
         for (row, &k) in y.iter().enumerate() {
             match seen.get_mut(k as usize) {
                 Some(s) => *s = true,
                 None => {
-                    return Err(Error::UnknownClass {
-                        row,
-                        label: k.to_string(),
-                        known: classes.len(),
-                    });
+                    return Err(Error::UnknownClass { row, label: k.to_string(), known: classes.len() });
                 }
             }
         }
@@ -49,23 +37,13 @@ impl<'a> Dataset<'a> {
             let only = seen.iter().position(|s| *s).map(|k| classes[k].clone());
             return Err(Error::TooFewClasses { found, only });
         }
-        Ok(Self {
-            x,
-            y,
-            classes,
-            weights: None,
-            feature_names: None,
-        })
+        Ok(Self { x, y, classes, weights: None, feature_names: None })
     }
 
     /// Joins features with labels of any text. Classes are ordered as numbers if all are numbers, else as text.
     pub fn from_labels<S: AsRef<str>>(x: Features<'a>, labels: &[S]) -> Result<Self> {
         let classes = distinct_classes(labels);
-        let index: HashMap<&str, u32> = classes
-            .iter()
-            .enumerate()
-            .map(|(k, c)| (c.as_str(), k as u32))
-            .collect();
+        let index: HashMap<&str, u32> = classes.iter().enumerate().map(|(k, c)| (c.as_str(), k as u32)).collect();
         let y: Vec<u32> = labels.iter().map(|l| index[l.as_ref()]).collect();
         Self::new(x, y, classes)
     }
@@ -81,16 +59,10 @@ impl<'a> Dataset<'a> {
             });
         }
         if let Some(row) = weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
-            return Err(Error::Weight {
-                place: format!("row {}", row + 1),
-                value: weights[row],
-            });
+            return Err(Error::Weight { place: format!("row {}", row + 1), value: weights[row] });
         }
         if weights.iter().all(|w| *w == 0.0) {
-            return Err(Error::Weight {
-                place: "at least one row (all are 0)".into(),
-                value: 0.0,
-            });
+            return Err(Error::Weight { place: "at least one row (all are 0)".into(), value: 0.0 });
         }
         self.weights = Some(weights);
         Ok(self)
@@ -99,11 +71,7 @@ impl<'a> Dataset<'a> {
     /// Names the feature columns; the names travel in the model file.
     pub fn with_feature_names(mut self, names: Vec<String>) -> Result<Self> {
         if names.len() != self.x.cols() {
-            return Err(Error::Shape {
-                what: "feature names",
-                expected: self.x.cols(),
-                found: names.len(),
-            });
+            return Err(Error::Shape { what: "feature names", expected: self.x.cols(), found: names.len() });
         }
         self.feature_names = Some(names);
         Ok(self)
@@ -145,13 +113,7 @@ impl<'a> Dataset<'a> {
         'a: 'b,
     {
         debug_assert_eq!(self.y.len(), x.rows());
-        Dataset {
-            x,
-            y: self.y,
-            classes: self.classes,
-            weights: self.weights,
-            feature_names: self.feature_names,
-        }
+        Dataset { x, y: self.y, classes: self.classes, weights: self.weights, feature_names: self.feature_names }
     }
 
     /// Splits off the feature matrix, leaving the rest borrowed from `self`.
@@ -176,10 +138,7 @@ fn distinct_classes<S: AsRef<str>>(labels: &[S]) -> Vec<String> {
     let set: std::collections::HashSet<&str> = labels.iter().map(AsRef::as_ref).collect();
     let mut classes: Vec<&str> = set.into_iter().collect();
     classes.sort_unstable();
-    let numbers: Option<Vec<f64>> = classes
-        .iter()
-        .map(|c| c.parse::<f64>().ok().filter(|v| v.is_finite()))
-        .collect();
+    let numbers: Option<Vec<f64>> = classes.iter().map(|c| c.parse::<f64>().ok().filter(|v| v.is_finite())).collect();
     if let Some(numbers) = numbers {
         let mut order: Vec<usize> = (0..classes.len()).collect();
         order.sort_by(|&a, &b| numbers[a].total_cmp(&numbers[b]));
@@ -208,19 +167,12 @@ mod tests {
 
     #[test]
     fn broken_input_is_named() {
-        let one = Dataset::from_labels(x(2), &["a", "a"])
-            .unwrap_err()
-            .to_string();
+        let one = Dataset::from_labels(x(2), &["a", "a"]).unwrap_err().to_string();
         assert_eq!(one, "at least two classes are needed, found 1 (`a`)");
-        let short = Dataset::from_labels(x(3), &["a", "b"])
-            .unwrap_err()
-            .to_string();
+        let short = Dataset::from_labels(x(3), &["a", "b"]).unwrap_err().to_string();
         assert_eq!(short, "labels (one per row): expected 3, found 2");
         let data = Dataset::from_labels(x(2), &["a", "b"]).unwrap();
         let bad = data.with_weights(vec![1.0, -1.0]).unwrap_err().to_string();
-        assert_eq!(
-            bad,
-            "weight of row 2 must be a finite number of at least 0, found -1"
-        );
+        assert_eq!(bad, "weight of row 2 must be a finite number of at least 0, found -1");
     }
 }

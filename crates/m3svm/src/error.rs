@@ -88,9 +88,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// The objective stopped being a finite number.
-    #[error(
-        "the objective is not finite at iteration {iteration}; scale the features or lower the learning rate"
-    )]
+    #[error("the objective is not finite at iteration {iteration}; scale the features or lower the learning rate")]
     Diverged {
         /// When it happened.
         iteration: usize,
@@ -98,15 +96,7 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn param(
-        name: &'static str,
-        value: impl std::fmt::Display,
-        must: &'static str,
-    ) -> Self {
-        Self::Param {
-            name,
-            value: value.to_string(),
-            must,
-        }
+    pub(crate) fn param(name: &'static str, value: impl std::fmt::Display, must: &'static str) -> Self {
+        Self::Param { name, value: value.to_string(), must }
     }
 }

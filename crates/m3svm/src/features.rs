@@ -7,6 +7,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 use crate::error::{Error, Result};
 use crate::kernel;
 
@@ -46,9 +48,7 @@ impl Values<'_> {
         match self {
             Self::F32(v) => {
                 let mut v = v.into_owned();
-                v.iter_mut()
-                    .enumerate()
-                    .for_each(|(i, x)| *x = f(i, f64::from(*x)) as f32);
+                v.iter_mut().enumerate().for_each(|(i, x)| *x = f(i, f64::from(*x)) as f32);
                 Values::F32(Cow::Owned(v))
             }
             Self::F64(v) => {
@@ -105,11 +105,7 @@ pub struct Features<'a> {
 #[derive(Clone, Debug)]
 enum Store<'a> {
     Dense(Values<'a>),
-    Csr {
-        indptr: Cow<'a, [usize]>,
-        indices: Cow<'a, [u32]>,
-        values: Values<'a>,
-    },
+    Csr { indptr: Cow<'a, [usize]>, indices: Cow<'a, [u32]>, values: Values<'a> },
 }
 
 impl<'a> Features<'a> {
@@ -118,24 +114,12 @@ impl<'a> Features<'a> {
         let values = values.into();
         let expected = rows.checked_mul(cols).unwrap_or(usize::MAX);
         if values.len() != expected {
-            return Err(Error::Shape {
-                what: "feature values (rows times columns)",
-                expected,
-                found: values.len(),
-            });
+            return Err(Error::Shape { what: "feature values (rows times columns)", expected, found: values.len() });
         }
         if let Some(i) = values.first_not_finite() {
-            return Err(Error::NotFinite {
-                row: i / cols,
-                column: i % cols,
-                value: values.get(i).to_string(),
-            });
+            return Err(Error::NotFinite { row: i / cols, column: i % cols, value: values.get(i).to_string() });
         }
-        Ok(Self {
-            rows,
-            cols,
-            store: Store::Dense(values),
-        })
+        Ok(Self { rows, cols, store: Store::Dense(values) })
     }
 
     /// A sparse matrix in compressed rows. Column indices may come in any order; repeated ones add up.
@@ -163,29 +147,13 @@ impl<'a> Features<'a> {
         }
         if let Some(i) = values.first_not_finite() {
             let row = indptr.partition_point(|p| *p <= i) - 1;
-            return Err(Error::NotFinite {
-                row,
-                column: indices[i] as usize,
-                value: values.get(i).to_string(),
-            });
+            return Err(Error::NotFinite { row, column: indices[i] as usize, value: values.get(i).to_string() });
         }
-        Ok(Self {
-            rows: indptr.len() - 1,
-            cols,
-            store: Store::Csr {
-                indptr,
-                indices,
-                values,
-            },
-        })
+        Ok(Self { rows: indptr.len() - 1, cols, store: Store::Csr { indptr, indices, values } })
     }
 
     pub(crate) fn empty() -> Self {
-        Self {
-            rows: 0,
-            cols: 0,
-            store: Store::Dense(Vec::<f64>::new().into()),
-        }
+        Self { rows: 0, cols: 0, store: Store::Dense(Vec::<f64>::new().into()) }
     }
 
     /// Number of rows (samples).
@@ -215,14 +183,9 @@ impl<'a> Features<'a> {
     pub fn get(&self, row: usize, column: usize) -> f64 {
         match &self.store {
             Store::Dense(v) => v.get(row * self.cols + column),
-            Store::Csr {
-                indptr,
-                indices,
-                values,
-            } => (indptr[row]..indptr[row + 1])
-                .filter(|&e| indices[e] as usize == column)
-                .map(|e| values.get(e))
-                .sum(),
+            Store::Csr { indptr, indices, values } => {
+                (indptr[row]..indptr[row + 1]).filter(|&e| indices[e] as usize == column).map(|e| values.get(e)).sum()
+            }
         }
     }
 
@@ -236,21 +199,11 @@ impl<'a> Features<'a> {
         }
         let store = match &self.store {
             Store::Dense(v) => Store::Dense(values(v)),
-            Store::Csr {
-                indptr,
-                indices,
-                values: v,
-            } => Store::Csr {
-                indptr: Cow::Borrowed(indptr),
-                indices: Cow::Borrowed(indices),
-                values: values(v),
-            },
+            Store::Csr { indptr, indices, values: v } => {
+                Store::Csr { indptr: Cow::Borrowed(indptr), indices: Cow::Borrowed(indices), values: values(v) }
+            }
         };
-        Features {
-            rows: self.rows,
-            cols: self.cols,
-            store,
-        }
+        Features { rows: self.rows, cols: self.cols, store }
     }
 
     /// A copy of the chosen rows, in the order given.
@@ -267,20 +220,11 @@ impl<'a> Features<'a> {
             }
         }
         let store = match &self.store {
-            Store::Dense(v) => Store::Dense(values(
-                v,
-                rows.iter()
-                    .map(|&i| i as usize * self.cols..(i as usize + 1) * self.cols),
-            )),
-            Store::Csr {
-                indptr,
-                indices,
-                values: v,
-            } => {
-                let ranges = || {
-                    rows.iter()
-                        .map(|&i| indptr[i as usize]..indptr[i as usize + 1])
-                };
+            Store::Dense(v) => {
+                Store::Dense(values(v, rows.iter().map(|&i| i as usize * self.cols..(i as usize + 1) * self.cols)))
+            }
+            Store::Csr { indptr, indices, values: v } => {
+                let ranges = || rows.iter().map(|&i| indptr[i as usize]..indptr[i as usize + 1]);
                 let mut ends = vec![0];
                 ranges().for_each(|r| ends.push(ends[ends.len() - 1] + r.len()));
                 Store::Csr {
@@ -290,11 +234,7 @@ impl<'a> Features<'a> {
                 }
             }
         };
-        Features {
-            rows: rows.len(),
-            cols: self.cols,
-            store,
-        }
+        Features { rows: rows.len(), cols: self.cols, store }
     }
 
     /// Replaces every stored value by `f(column, value)`, in place where the values are owned.
@@ -302,11 +242,7 @@ impl<'a> Features<'a> {
         let (rows, cols) = (self.rows, self.cols);
         let store = match self.store {
             Store::Dense(v) => Store::Dense(v.map(|i, x| f(i % cols, x))),
-            Store::Csr {
-                indptr,
-                indices,
-                values,
-            } => {
+            Store::Csr { indptr, indices, values } => {
                 let values = values.map(|e, x| f(indices[e] as usize, x));
                 Store::Csr {
                     indptr: Cow::Owned(indptr.into_owned()),
@@ -322,11 +258,7 @@ impl<'a> Features<'a> {
     pub(crate) fn for_each_in_row(&self, i: usize, mut f: impl FnMut(usize, f64)) {
         match &self.store {
             Store::Dense(v) => (0..self.cols).for_each(|j| f(j, v.get(i * self.cols + j))),
-            Store::Csr {
-                indptr,
-                indices,
-                values,
-            } => {
+            Store::Csr { indptr, indices, values } => {
                 (indptr[i]..indptr[i + 1]).for_each(|e| f(indices[e] as usize, values.get(e)));
             }
         }
@@ -334,82 +266,40 @@ impl<'a> Features<'a> {
 
     /// `z += X[rows]·W`; `w` is d×c and `z` is |rows|×c, both row-major.
     pub fn mul_add(&self, rows: Range<usize>, w: &[f64], classes: usize, z: &mut [f64]) {
-        debug_assert_eq!(
-            (w.len(), z.len()),
-            (self.cols * classes, rows.len() * classes)
-        );
+        debug_assert_eq!((w.len(), z.len()), (self.cols * classes, rows.len() * classes));
         match &self.store {
             Store::Dense(v) => match v.as_ref() {
-                Slice::F64(v) => kernel::mul_add(
-                    &v[rows.start * self.cols..rows.end * self.cols],
-                    self.cols,
-                    w,
-                    classes,
-                    z,
-                ),
+                Slice::F64(v) => {
+                    kernel::mul_add(&v[rows.start * self.cols..rows.end * self.cols], self.cols, w, classes, z)
+                }
                 Slice::F32(v) => widened(v, self.cols, rows, |first, block| {
                     let m = block.len() / self.cols.max(1);
-                    kernel::mul_add(
-                        block,
-                        self.cols,
-                        w,
-                        classes,
-                        &mut z[first * classes..(first + m) * classes],
-                    );
+                    kernel::mul_add(block, self.cols, w, classes, &mut z[first * classes..(first + m) * classes]);
                 }),
             },
-            Store::Csr {
-                indptr,
-                indices,
-                values,
-            } => match values.as_ref() {
-                Slice::F64(v) => {
-                    kernel::csr_mul_add(&indptr[rows.start..=rows.end], indices, v, w, classes, z)
-                }
-                Slice::F32(v) => {
-                    kernel::csr_mul_add(&indptr[rows.start..=rows.end], indices, v, w, classes, z)
-                }
+            Store::Csr { indptr, indices, values } => match values.as_ref() {
+                Slice::F64(v) => kernel::csr_mul_add(&indptr[rows.start..=rows.end], indices, v, w, classes, z),
+                Slice::F32(v) => kernel::csr_mul_add(&indptr[rows.start..=rows.end], indices, v, w, classes, z),
             },
         }
     }
 
     /// `w += X[rows]ᵀ·G`; `g` is |rows|×c and `w` is d×c, both row-major.
     pub fn t_mul_add(&self, rows: Range<usize>, g: &[f64], classes: usize, w: &mut [f64]) {
-        debug_assert_eq!(
-            (w.len(), g.len()),
-            (self.cols * classes, rows.len() * classes)
-        );
+        debug_assert_eq!((w.len(), g.len()), (self.cols * classes, rows.len() * classes));
         match &self.store {
             Store::Dense(v) => match v.as_ref() {
-                Slice::F64(v) => kernel::t_mul_add(
-                    &v[rows.start * self.cols..rows.end * self.cols],
-                    self.cols,
-                    g,
-                    classes,
-                    w,
-                ),
+                Slice::F64(v) => {
+                    kernel::t_mul_add(&v[rows.start * self.cols..rows.end * self.cols], self.cols, g, classes, w)
+                }
                 Slice::F32(v) => widened(v, self.cols, rows, |first, block| {
                     let m = block.len() / self.cols.max(1);
-                    kernel::t_mul_add(
-                        block,
-                        self.cols,
-                        &g[first * classes..(first + m) * classes],
-                        classes,
-                        w,
-                    );
+                    kernel::t_mul_add(block, self.cols, &g[first * classes..(first + m) * classes], classes, w);
                 }),
             },
-            Store::Csr {
-                indptr,
-                indices,
-                values,
-            } => match values.as_ref() {
-                Slice::F64(v) => {
-                    kernel::csr_t_mul_add(&indptr[rows.start..=rows.end], indices, v, g, classes, w)
-                }
-                Slice::F32(v) => {
-                    kernel::csr_t_mul_add(&indptr[rows.start..=rows.end], indices, v, g, classes, w)
-                }
+            Store::Csr { indptr, indices, values } => match values.as_ref() {
+                Slice::F64(v) => kernel::csr_t_mul_add(&indptr[rows.start..=rows.end], indices, v, g, classes, w),
+                Slice::F32(v) => kernel::csr_t_mul_add(&indptr[rows.start..=rows.end], indices, v, g, classes, w),
             },
         }
     }
@@ -419,9 +309,7 @@ impl<'a> Features<'a> {
         match &self.store {
             Store::Dense(v) => match v.as_ref() {
                 Slice::F64(v) => {
-                    out.iter_mut()
-                        .zip(&v[i * self.cols..(i + 1) * self.cols])
-                        .for_each(|(o, x)| *o += scale * x);
+                    out.iter_mut().zip(&v[i * self.cols..(i + 1) * self.cols]).for_each(|(o, x)| *o += scale * x);
                 }
                 Slice::F32(v) => {
                     out.iter_mut()
@@ -429,26 +317,54 @@ impl<'a> Features<'a> {
                         .for_each(|(o, x)| *o += scale * f64::from(*x));
                 }
             },
-            Store::Csr {
-                indptr,
-                indices,
-                values,
-            } => {
-                (indptr[i]..indptr[i + 1])
-                    .for_each(|e| out[indices[e] as usize] += scale * values.get(e));
+            Store::Csr { indptr, indices, values } => {
+                (indptr[i]..indptr[i + 1]).for_each(|e| out[indices[e] as usize] += scale * values.get(e));
             }
         }
+    }
+
+    /// The n×n matrix of inner products of rows.
+    pub(crate) fn gram(&self) -> Vec<f64> {
+        let n = self.rows;
+        let mut out = vec![0.0; n * n];
+        if self.is_sparse() {
+            out.par_chunks_mut(n).enumerate().for_each(|(i, row)| {
+                let mut dense = vec![0.0; self.cols];
+                self.add_row(i, 1.0, &mut dense);
+                for (j, o) in row.iter_mut().enumerate() {
+                    self.for_each_in_row(j, |k, v| *o += v * dense[k]);
+                }
+            });
+            return out;
+        }
+        // Row blocks of the product, each on one thread; narrow storage is widened a block at a time.
+        out.par_chunks_mut(64 * n).enumerate().for_each(|(block, part)| {
+            let first = block * 64;
+            let rows = part.len() / n;
+            let mut left = vec![0.0; rows * self.cols];
+            left.chunks_exact_mut(self.cols.max(1)).enumerate().for_each(|(i, row)| self.add_row(first + i, 1.0, row));
+            match &self.store {
+                Store::Dense(Values::F64(v)) => kernel::cross_add(&left, v, self.cols, part),
+                _ => {
+                    let mut right = vec![0.0; self.cols];
+                    for j in 0..n {
+                        right.fill(0.0);
+                        self.add_row(j, 1.0, &mut right);
+                        (0..rows).for_each(|i| {
+                            part[i * n + j] = kernel::dot(&left[i * self.cols..(i + 1) * self.cols], &right);
+                        });
+                    }
+                }
+            }
+        });
+        out
     }
 
     /// ‖xᵢ‖² of one row.
     pub(crate) fn row_norm2(&self, i: usize) -> f64 {
         match &self.store {
-            Store::Dense(v) => (i * self.cols..(i + 1) * self.cols)
-                .map(|e| v.get(e).powi(2))
-                .sum(),
-            Store::Csr { indptr, values, .. } => (indptr[i]..indptr[i + 1])
-                .map(|e| values.get(e).powi(2))
-                .sum(),
+            Store::Dense(v) => (i * self.cols..(i + 1) * self.cols).map(|e| v.get(e).powi(2)).sum(),
+            Store::Csr { indptr, values, .. } => (indptr[i]..indptr[i + 1]).map(|e| values.get(e).powi(2)).sum(),
         }
     }
 }
@@ -497,43 +413,20 @@ mod tests {
             x.t_mul_add(0..2, &[1.0, -1.0, 2.0, 0.5], 2, &mut back);
             assert_eq!(back, [1.0, -1.0, 6.0, 1.5, 2.0, -2.0]);
             let taken = x.take_rows(&[1, 0, 1]);
-            assert_eq!(
-                (
-                    taken.rows(),
-                    taken.get(0, 1),
-                    taken.get(1, 2),
-                    taken.get(2, 0)
-                ),
-                (3, 3.0, 2.0, 0.0)
-            );
+            assert_eq!((taken.rows(), taken.get(0, 1), taken.get(1, 2), taken.get(2, 0)), (3, 3.0, 2.0, 0.0));
             assert_eq!(x.row_norm2(0), 5.0);
         }
     }
 
     #[test]
     fn broken_matrices_are_refused_with_the_place() {
-        let e = Features::dense(vec![1.0, f64::NAN], 2, 1)
-            .unwrap_err()
-            .to_string();
-        assert_eq!(
-            e,
-            "row 2, feature 1: the value is NaN, expected a finite number"
-        );
+        let e = Features::dense(vec![1.0, f64::NAN], 2, 1).unwrap_err().to_string();
+        assert_eq!(e, "row 2, feature 1: the value is NaN, expected a finite number");
         let e = Features::dense(vec![1.0], 2, 1).unwrap_err().to_string();
-        assert_eq!(
-            e,
-            "feature values (rows times columns): expected 2, found 1"
-        );
-        let e = Features::csr(vec![0, 1], vec![7], vec![1.0], 3)
-            .unwrap_err()
-            .to_string();
+        assert_eq!(e, "feature values (rows times columns): expected 2, found 1");
+        let e = Features::csr(vec![0, 1], vec![7], vec![1.0], 3).unwrap_err().to_string();
         assert_eq!(e, "sparse matrix: column index 7 is outside the 3 columns");
-        let e = Features::csr(vec![0, 2, 1], vec![0], vec![1.0], 3)
-            .unwrap_err()
-            .to_string();
-        assert_eq!(
-            e,
-            "sparse matrix: row pointers must start at 0 and never fall"
-        );
+        let e = Features::csr(vec![0, 2, 1], vec![0], vec![1.0], 3).unwrap_err().to_string();
+        assert_eq!(e, "sparse matrix: row pointers must start at 0 and never fall");
     }
 }

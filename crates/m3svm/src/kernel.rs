@@ -35,6 +35,22 @@ pub(crate) fn t_mul_add(x: &[f64], cols: usize, g: &[f64], classes: usize, w: &m
     );
 }
 
+/// `out += A·Bᵀ` for row-major `a` (m×d), `b` (n×d), `out` (m×n).
+pub(crate) fn cross_add(a: &[f64], b: &[f64], cols: usize, out: &mut [f64]) {
+    if cols == 0 || out.is_empty() {
+        return;
+    }
+    let (rows, others) = (a.len() / cols, b.len() / cols);
+    matmul(
+        MatMut::from_row_major_slice_mut(out, rows, others),
+        Accum::Add,
+        MatRef::from_row_major_slice(a, rows, cols),
+        MatRef::from_row_major_slice(b, others, cols).transpose(),
+        1.0,
+        Par::Seq,
+    );
+}
+
 /// `z += X·W` for compressed rows.
 pub(crate) fn csr_mul_add<F: Copy + Into<f64>>(
     indptr: &[usize],
@@ -78,12 +94,7 @@ pub(crate) fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
 pub(crate) fn dot(x: &[f64], y: &[f64]) -> f64 {
     let mut lanes = [0.0; 4];
     let (xs, ys) = (x.chunks_exact(4), y.chunks_exact(4));
-    let tail: f64 = xs
-        .remainder()
-        .iter()
-        .zip(ys.remainder())
-        .map(|(a, b)| a * b)
-        .sum();
+    let tail: f64 = xs.remainder().iter().zip(ys.remainder()).map(|(a, b)| a * b).sum();
     for (x, y) in xs.zip(ys) {
         (0..4).for_each(|l| lanes[l] += x[l] * y[l]);
     }

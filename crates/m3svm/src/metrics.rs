@@ -58,26 +58,14 @@ impl Metrics {
     /// assert_eq!(metrics.confusion, [[1.0, 1.0], [0.0, 2.0]]);
     /// # Ok::<(), m3svm::Error>(())
     /// ```
-    pub fn new(
-        truth: &[u32],
-        predicted: &[u32],
-        weights: Option<&[f64]>,
-        classes: usize,
-    ) -> Result<Self> {
+    pub fn new(truth: &[u32], predicted: &[u32], weights: Option<&[f64]>, classes: usize) -> Result<Self> {
         for (what, found) in [
             ("predictions (one per label)", predicted.len()),
-            (
-                "weights (one per label)",
-                weights.map_or(truth.len(), <[f64]>::len),
-            ),
+            ("weights (one per label)", weights.map_or(truth.len(), <[f64]>::len)),
         ] {
             if found != truth.len() {
                 let expected = truth.len();
-                return Err(Error::Shape {
-                    what,
-                    expected,
-                    found,
-                });
+                return Err(Error::Shape { what, expected, found });
             }
         }
         let mut confusion = vec![vec![0.0; classes]; classes];
@@ -107,25 +95,15 @@ impl Metrics {
             .collect();
         let total = per_class.iter().map(|s| s.support).sum();
         let hits = (0..classes).map(|k| confusion[k][k]).sum();
-        let occurs: Vec<f64> = (0..classes)
-            .map(|k| f64::from(u8::from(per_class[k].support + predicted(k) > 0.0)))
-            .collect();
+        let occurs: Vec<f64> =
+            (0..classes).map(|k| f64::from(u8::from(per_class[k].support + predicted(k) > 0.0))).collect();
         let by_support: Vec<f64> = per_class.iter().map(|s| s.support).collect();
         let mean = |shares: &[f64]| {
             let of = |value: fn(&Scores) -> f64| {
-                let sum: f64 = per_class
-                    .iter()
-                    .zip(shares)
-                    .map(|(s, w)| w * value(s))
-                    .sum();
+                let sum: f64 = per_class.iter().zip(shares).map(|(s, w)| w * value(s)).sum();
                 ratio(sum, shares.iter().sum())
             };
-            Scores {
-                precision: of(|s| s.precision),
-                recall: of(|s| s.recall),
-                f1: of(|s| s.f1),
-                support: total,
-            }
+            Scores { precision: of(|s| s.precision), recall: of(|s| s.recall), f1: of(|s| s.f1), support: total }
         };
         Self {
             rows,
@@ -144,20 +122,11 @@ impl Metrics {
             for (predicted, &count) in row.iter().enumerate() {
                 if truth != predicted && count > 0.0 {
                     let share = ratio(count, self.per_class[truth].support);
-                    pairs.push(Confused {
-                        truth,
-                        predicted,
-                        count,
-                        share,
-                    });
+                    pairs.push(Confused { truth, predicted, count, share });
                 }
             }
         }
-        pairs.sort_by(|a, b| {
-            b.count
-                .total_cmp(&a.count)
-                .then(b.share.total_cmp(&a.share))
-        });
+        pairs.sort_by(|a, b| b.count.total_cmp(&a.count).then(b.share.total_cmp(&a.share)));
         pairs.truncate(count);
         pairs
     }
@@ -173,27 +142,13 @@ mod tests {
     use super::*;
 
     fn scores(precision: f64, recall: f64, f1: f64, support: f64) -> Scores {
-        Scores {
-            precision,
-            recall,
-            f1,
-            support,
-        }
+        Scores { precision, recall, f1, support }
     }
 
     #[test]
     fn by_hand() {
-        let m = Metrics::new(
-            &[0, 0, 0, 0, 1, 1, 2, 2],
-            &[0, 0, 0, 1, 1, 0, 2, 0],
-            None,
-            3,
-        )
-        .unwrap();
-        assert_eq!(
-            m.confusion,
-            [[3.0, 1.0, 0.0], [1.0, 1.0, 0.0], [1.0, 0.0, 1.0]]
-        );
+        let m = Metrics::new(&[0, 0, 0, 0, 1, 1, 2, 2], &[0, 0, 0, 1, 1, 0, 2, 0], None, 3).unwrap();
+        assert_eq!(m.confusion, [[3.0, 1.0, 0.0], [1.0, 1.0, 0.0], [1.0, 0.0, 1.0]]);
         assert_eq!(m.accuracy, 0.625);
         assert_eq!(m.per_class[0], scores(0.6, 0.75, 6.0 / 9.0, 4.0));
         assert_eq!(m.per_class[1], scores(0.5, 0.5, 0.5, 2.0));
@@ -202,14 +157,8 @@ mod tests {
         assert!((m.weighted_average.recall - m.accuracy).abs() < 1e-15);
         let worst = m.most_confused(2);
         // Equal counts: the larger share of its class comes first.
-        assert_eq!(
-            (worst[0].truth, worst[0].predicted, worst[0].share),
-            (1, 0, 0.5)
-        );
-        assert_eq!(
-            (worst[1].truth, worst[1].predicted, worst[1].share),
-            (2, 0, 0.5)
-        );
+        assert_eq!((worst[0].truth, worst[0].predicted, worst[0].share), (1, 0, 0.5));
+        assert_eq!((worst[1].truth, worst[1].predicted, worst[1].share), (2, 0, 0.5));
         assert_eq!(m.most_confused(9).len(), 3);
     }
 
@@ -217,13 +166,7 @@ mod tests {
     fn weights_equal_repetition() {
         let weighted = Metrics::new(&[0, 1, 1], &[1, 1, 0], Some(&[2.0, 3.0, 0.0]), 2).unwrap();
         let repeated = Metrics::new(&[0, 0, 1, 1, 1], &[1, 1, 1, 1, 1], None, 2).unwrap();
-        assert_eq!(
-            weighted,
-            Metrics {
-                rows: 3,
-                ..repeated
-            }
-        );
+        assert_eq!(weighted, Metrics { rows: 3, ..repeated });
     }
 
     #[test]
@@ -233,10 +176,7 @@ mod tests {
         assert_eq!(m.per_class[2], Scores::default());
         assert_eq!(m.macro_average.recall, 0.25);
         let empty = Metrics::new(&[], &[], None, 2).unwrap();
-        assert_eq!(
-            (empty.accuracy, empty.macro_average),
-            (0.0, Scores::default())
-        );
+        assert_eq!((empty.accuracy, empty.macro_average), (0.0, Scores::default()));
     }
 
     #[test]
@@ -245,9 +185,6 @@ mod tests {
         let short = text(Metrics::new(&[0, 1], &[0], None, 2));
         assert_eq!(short, "predictions (one per label): expected 2, found 1");
         let unknown = text(Metrics::new(&[0, 1], &[0, 2], None, 2));
-        assert_eq!(
-            unknown,
-            "row 2: label `2` is not one of the 2 classes of the model"
-        );
+        assert_eq!(unknown, "row 2: label `2` is not one of the 2 classes of the model");
     }
 }

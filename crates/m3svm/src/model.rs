@@ -52,13 +52,7 @@ pub struct Model {
 
 impl Model {
     /// Joins a solution with the (scaled) data it was found on.
-    pub(crate) fn new(
-        spec: Spec,
-        data: &Dataset<'_>,
-        scaler: Scaler,
-        solution: Solution,
-        training: Training,
-    ) -> Self {
+    pub(crate) fn new(spec: Spec, data: &Dataset<'_>, scaler: Scaler, solution: Solution, training: Training) -> Self {
         let c = data.classes().len();
         let mut weights = solution.theta;
         let mut intercept = weights.split_off(data.x().cols() * c);
@@ -66,10 +60,7 @@ impl Model {
         let z = scores(data.x(), &weights, &intercept);
         let hits = z.chunks_exact(c).zip(data.y()).enumerate();
         let weight = |i: usize| data.weights().map_or(1.0, |w| w[i]);
-        let right: f64 = hits
-            .filter(|(_, (z, y))| argmax(z) == **y)
-            .map(|(i, _)| weight(i))
-            .sum();
+        let right: f64 = hits.filter(|(_, (z, y))| argmax(z) == **y).map(|(i, _)| weight(i)).sum();
         let total: f64 = (0..data.rows()).map(weight).sum();
         let support = SupportVectors::from_scores(&spec.loss, &z, data.y(), c);
         Self {
@@ -157,11 +148,7 @@ impl Model {
     /// Decision scores f(x), n×c row-major.
     pub fn scores(&self, x: &Features<'_>) -> Result<Vec<f64>> {
         if x.cols() != self.features() {
-            return Err(Error::Shape {
-                what: "features",
-                expected: self.features(),
-                found: x.cols(),
-            });
+            return Err(Error::Shape { what: "features", expected: self.features(), found: x.cols() });
         }
         let (weights, intercept) = self.unscaled();
         Ok(scores(x, &weights, &intercept))
@@ -169,30 +156,20 @@ impl Model {
 
     /// Class numbers; [`Model::classes`] has the names. Ties go to the first class.
     pub fn predict(&self, x: &Features<'_>) -> Result<Vec<u32>> {
-        Ok(self
-            .scores(x)?
-            .chunks_exact(self.classes.len())
-            .map(argmax)
-            .collect())
+        Ok(self.scores(x)?.chunks_exact(self.classes.len()).map(argmax).collect())
     }
 
     /// Class probabilities, n×c; `None` if the loss does not define them.
     pub fn probabilities(&self, x: &Features<'_>) -> Result<Option<Vec<f64>>> {
         let mut z = self.scores(x)?;
         let loss = self.spec.loss.as_dyn();
-        let defined = z
-            .chunks_exact_mut(self.classes.len())
-            .all(|row| loss.probabilities(row));
+        let defined = z.chunks_exact_mut(self.classes.len()).all(|row| loss.probabilities(row));
         Ok(defined.then_some(z))
     }
 
     /// 2/‖wₖ − wₗ‖, the distance between the two sides of the margin, in scaled features; ∞ for equal class vectors.
     pub fn margin(&self, k: usize, l: usize) -> f64 {
-        let square: f64 = self
-            .weights
-            .chunks_exact(self.classes.len())
-            .map(|w| (w[k] - w[l]).powi(2))
-            .sum();
+        let square: f64 = self.weights.chunks_exact(self.classes.len()).map(|w| (w[k] - w[l]).powi(2)).sum();
         2.0 / square.sqrt()
     }
 
@@ -249,51 +226,31 @@ impl Model {
     pub fn support_vectors(&self, data: &Dataset<'_>) -> Result<Option<SupportVectors>> {
         let y = self.class_numbers(data)?;
         let z = self.scores(data.x())?;
-        Ok(SupportVectors::from_scores(
-            &self.spec.loss,
-            &z,
-            &y,
-            self.classes.len(),
-        ))
+        Ok(SupportVectors::from_scores(&self.spec.loss, &z, &y, self.classes.len()))
     }
 
     /// The labels of a data set as class numbers of this model.
     pub fn class_numbers(&self, data: &Dataset<'_>) -> Result<Vec<u32>> {
-        self.numbers_of(
-            data.y()
-                .iter()
-                .map(|&k| data.classes()[k as usize].as_str()),
-        )
+        self.numbers_of(data.y().iter().map(|&k| data.classes()[k as usize].as_str()))
     }
 
     /// Labels as class numbers of this model.
     pub fn numbers_of<'l>(&self, labels: impl Iterator<Item = &'l str>) -> Result<Vec<u32>> {
-        let known: HashMap<&str, u32> = (0..)
-            .zip(&self.classes)
-            .map(|(k, c)| (c.as_str(), k))
-            .collect();
+        let known: HashMap<&str, u32> = (0..).zip(&self.classes).map(|(k, c)| (c.as_str(), k)).collect();
         labels
             .enumerate()
             .map(|(row, label)| {
-                known
-                    .get(label)
-                    .copied()
-                    .ok_or_else(|| Error::UnknownClass {
-                        row,
-                        label: label.to_string(),
-                        known: known.len(),
-                    })
+                known.get(label).copied().ok_or_else(|| Error::UnknownClass {
+                    row,
+                    label: label.to_string(),
+                    known: known.len(),
+                })
             })
             .collect()
     }
 
     /// Parameters from which a fit on (scaled) data can start.
-    pub(crate) fn start_for(
-        &self,
-        data: &Dataset<'_>,
-        scaler: &Scaler,
-        with_intercept: bool,
-    ) -> Result<Vec<f64>> {
+    pub(crate) fn start_for(&self, data: &Dataset<'_>, scaler: &Scaler, with_intercept: bool) -> Result<Vec<f64>> {
         if data.x().cols() != self.features() {
             return Err(Error::Shape {
                 what: "features of the warm start",
@@ -306,9 +263,7 @@ impl Model {
         // Back from raw features into the new scaling: w = w_raw/f, b = b_raw + s·w_raw.
         let mut theta = vec![0.0; (data.x().cols() + usize::from(with_intercept)) * c];
         for (j, row) in weights.chunks_exact(self.classes.len()).enumerate() {
-            row.iter()
-                .zip(&mut intercept)
-                .for_each(|(w, b)| *b += w * scaler.shift[j]);
+            row.iter().zip(&mut intercept).for_each(|(w, b)| *b += w * scaler.shift[j]);
         }
         for (k, name) in data.classes().iter().enumerate() {
             let Some(old) = self.classes.iter().position(|c| c == name) else {
@@ -331,8 +286,7 @@ fn scores(x: &Features<'_>, weights: &[f64], intercept: &[f64]) -> Vec<f64> {
     let mut z = vec![0.0; x.rows() * c];
     let partition = Partition::new(x.rows(), x.stored() / x.rows().max(1) + c, 1);
     partition.map_mut(&mut z, c, |range, z| {
-        z.chunks_exact_mut(c)
-            .for_each(|row| row.copy_from_slice(intercept));
+        z.chunks_exact_mut(c).for_each(|row| row.copy_from_slice(intercept));
         x.mul_add(range, weights, c, z);
     });
     z

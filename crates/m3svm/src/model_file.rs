@@ -108,8 +108,7 @@ impl Model {
 
     /// The content of the model file. The same model always gives the same bytes.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        self.encode()
-            .map_err(|problem| problem.at(Path::new(MEMORY)))
+        self.encode().map_err(|problem| problem.at(Path::new(MEMORY)))
     }
 
     /// The model in the content of a model file.
@@ -145,9 +144,7 @@ impl Model {
         }
         let views = tensors
             .iter()
-            .map(|(name, shape, bytes)| {
-                Ok((*name, TensorView::new(Dtype::F64, shape.clone(), bytes)?))
-            })
+            .map(|(name, shape, bytes)| Ok((*name, TensorView::new(Dtype::F64, shape.clone(), bytes)?)))
             .collect::<std::result::Result<Vec<_>, safetensors::SafeTensorError>>();
         views
             // A single key: the order of several would not be fixed.
@@ -208,13 +205,9 @@ fn exactly(source: &mut impl Read, count: u64) -> std::result::Result<Vec<u8>, P
 }
 
 fn parse_header(metadata: &Metadata) -> std::result::Result<Header, Problem> {
-    let json = metadata
-        .metadata()
-        .as_ref()
-        .and_then(|m| m.get(KEY))
-        .ok_or("it is a safetensors file, but not of m3svm")?;
-    let version: Version =
-        serde_json::from_str(json).map_err(|_| "its header has no format version")?;
+    let json =
+        metadata.metadata().as_ref().and_then(|m| m.get(KEY)).ok_or("it is a safetensors file, but not of m3svm")?;
+    let version: Version = serde_json::from_str(json).map_err(|_| "its header has no format version")?;
     match version.format_version {
         FORMAT_VERSION => {}
         newer if newer > FORMAT_VERSION => {
@@ -237,10 +230,7 @@ fn check_header(header: &Header) -> std::result::Result<(), Problem> {
     if distinct.len() != c {
         return Err("two of its classes have the same name".into());
     }
-    header
-        .spec
-        .check()
-        .map_err(|e| format!("its settings are broken ({e})"))?;
+    header.spec.check().map_err(|e| format!("its settings are broken ({e})"))?;
     let support = header.support.as_ref();
     if support.is_some_and(|s| Some(s.len()) != c.checked_mul(c)) {
         return Err("its support vectors do not fit its classes".into());
@@ -282,9 +272,7 @@ impl Layout {
                 let (from, to) = info.data_offsets;
                 Ok((name, from, (to - from) / 8))
             }
-            _ => Err(format!(
-                "its `{name}` is missing or does not fit its weights"
-            )),
+            _ => Err(format!("its `{name}` is missing or does not fit its weights")),
         };
         let parts = [
             part("weights", &[d, c])?,
@@ -295,28 +283,17 @@ impl Layout {
         if metadata.tensors().len() != parts.len() {
             return Err("it has tensors that are none of m3svm's".into());
         }
-        Ok(Self {
-            parts,
-            bytes: metadata.data_len() as u64,
-        })
+        Ok(Self { parts, bytes: metadata.data_len() as u64 })
     }
 
     fn model(&self, data: &[u8], header: Header) -> std::result::Result<Model, Problem> {
         let numbers = |part: usize| {
             let (name, from, count) = self.parts[part];
             let bytes = &data[from..from + 8 * count];
-            let values: Vec<f64> = bytes
-                .as_chunks()
-                .0
-                .iter()
-                .map(|b| f64::from_le_bytes(*b))
-                .collect();
+            let values: Vec<f64> = bytes.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)).collect();
             all_finite(name, &values).map(|()| values)
         };
-        let scaler = Scaler {
-            shift: numbers(2)?,
-            factor: numbers(3)?,
-        };
+        let scaler = Scaler { shift: numbers(2)?, factor: numbers(3)? };
         if scaler.factor.contains(&0.0) {
             return Err("it scales a feature by 0".into());
         }

@@ -10,34 +10,16 @@ use super::*;
 use crate::{AnyLoss, AnyPenalty, AnySolver, Dataset, Features, Scaling};
 
 fn fit(spec: Spec) -> Model {
-    let x = vec![
-        0.1,
-        1.0,
-        0.3,
-        2.0,
-        -0.7,
-        3.0,
-        1.0 / 3.0,
-        4.0,
-        0.5,
-        5.5,
-        0.9,
-        6.0,
-    ];
+    let x = vec![0.1, 1.0, 0.3, 2.0, -0.7, 3.0, 1.0 / 3.0, 4.0, 0.5, 5.5, 0.9, 6.0];
     let labels = ["a", "b", "c", "a", "b", "c"];
     let data = Dataset::from_labels(Features::dense(x, 6, 2).unwrap(), &labels).unwrap();
-    let data = data
-        .with_feature_names(vec!["länge".into(), "b\"\n".into()])
-        .unwrap();
+    let data = data.with_feature_names(vec!["länge".into(), "b\"\n".into()]).unwrap();
     spec.fit(&data).unwrap()
 }
 
 fn model() -> Model {
     let max_iter = Some(5);
-    fit(Spec {
-        max_iter,
-        ..Spec::default()
-    })
+    fit(Spec { max_iter, ..Spec::default() })
 }
 
 fn message(bytes: &[u8]) -> String {
@@ -56,35 +38,19 @@ fn edited(bytes: &[u8], edit: impl Fn(String) -> String) -> Vec<u8> {
 fn every_kind_of_model_comes_back_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.m3svm");
-    let spec = Spec {
-        max_iter: Some(3),
-        ..Spec::default()
-    };
+    let spec = Spec { max_iter: Some(3), ..Spec::default() };
     let mut specs: Vec<Spec> = Vec::new();
     for loss in AnyLoss::examples() {
-        specs.push(Spec {
-            loss,
-            ..spec.clone()
-        });
+        specs.push(Spec { loss, ..spec.clone() });
     }
     for penalty in AnyPenalty::examples() {
-        specs.push(Spec {
-            penalty,
-            ..spec.clone()
-        });
+        specs.push(Spec { penalty, ..spec.clone() });
     }
     for solver in AnySolver::examples() {
-        specs.push(Spec {
-            solver,
-            ..spec.clone()
-        });
+        specs.push(Spec { solver, ..spec.clone() });
     }
     for scaling in Scaling::ALL {
-        specs.push(Spec {
-            scaling,
-            epsilon: 0.1 + 0.2,
-            ..spec.clone()
-        });
+        specs.push(Spec { scaling, epsilon: 0.1 + 0.2, ..spec.clone() });
     }
     for spec in specs {
         let model = fit(spec);
@@ -110,45 +76,21 @@ fn unusable_files_are_refused_with_a_reason() {
         }
     };
     says(
-        &swap(
-            "format_version\\\":1",
-            "format_version\\\":7,\\\"new\\\":1,\\\"x\\\":1",
-        ),
+        &swap("format_version\\\":1", "format_version\\\":7,\\\"new\\\":1,\\\"x\\\":1"),
         "it has format version 7, this program reads up to 1; use a newer m3svm",
     );
-    says(
-        &swap("format_version", "format"),
-        "its header has no format version",
-    );
-    says(
-        &swap("\"m3svm\"", "\"other\""),
-        "it is a safetensors file, but not of m3svm",
-    );
-    says(
-        &swap("[\\\"a\\\",\\\"b\\\"", "[\\\"a\\\",\\\"a\\\""),
-        "two of its classes have the same name",
-    );
-    says(
-        &swap("\\\"a\\\",", ""),
-        "its support vectors do not fit its classes",
-    );
+    says(&swap("format_version", "format"), "its header has no format version");
+    says(&swap("\"m3svm\"", "\"other\""), "it is a safetensors file, but not of m3svm");
+    says(&swap("[\\\"a\\\",\\\"b\\\"", "[\\\"a\\\",\\\"a\\\""), "two of its classes have the same name");
+    says(&swap("\\\"a\\\",", ""), "its support vectors do not fit its classes");
     says(
         &swap("\\\"epsilon\\\":1e-6", "\\\"epsilon\\\":0"),
         "its settings are broken (`epsilon` must be a finite number greater than 0, found 0)",
     );
-    says(
-        &swap("\\\"länge\\\",", ""),
-        "its feature names do not fit its weights",
-    );
-    says(
-        &swap("[2,3]", "[3,2]"),
-        "its weights do not fit its classes",
-    );
+    says(&swap("\\\"länge\\\",", ""), "its feature names do not fit its weights");
+    says(&swap("[2,3]", "[3,2]"), "its weights do not fit its classes");
     says(&swap("[2,3]", "[1,3]"), "it does not begin like one");
-    says(
-        &swap("scaler.shift", "scaler.other"),
-        "its `scaler.shift` is missing or does not fit its weights",
-    );
+    says(&swap("scaler.shift", "scaler.other"), "its `scaler.shift` is missing or does not fit its weights");
 }
 
 #[test]
@@ -160,19 +102,14 @@ fn broken_bytes_are_refused_with_a_reason() {
     assert_eq!(end(&[255; 64]), "it does not begin like one");
     assert_eq!(end(&good[..100]), "it is cut off, or no model at all");
     let (short, long) = (good.len() - 1, [&good[..], b"x"].concat());
-    assert_eq!(
-        end(&good[..short]),
-        format!("it should have {} bytes and has {short}", good.len())
-    );
+    assert_eq!(end(&good[..short]), format!("it should have {} bytes and has {short}", good.len()));
     assert!(end(&long).starts_with("it should have"));
     let mut nan = good.clone();
     nan[short - 7..].copy_from_slice(&f64::NAN.to_le_bytes());
     assert_eq!(end(&nan), "number 6 of `weights` is NaN");
     // A stream does not say how long it is.
     assert!(decode(&good[..], None).is_ok());
-    assert!(
-        matches!(decode(&good[..short], None), Err(Problem::Content(w)) if w == "it is cut off")
-    );
+    assert!(matches!(decode(&good[..short], None), Err(Problem::Content(w)) if w == "it is cut off"));
     assert!(decode(&long[..], None).is_err());
     assert!(decode(io::repeat(0), None).is_err());
     assert!(decode(io::repeat(1), None).is_err());
@@ -183,7 +120,8 @@ fn a_header_that_promises_too_much_costs_no_memory() {
     let good = model().to_bytes().unwrap();
     let huge = edited(&good, |h| {
         let end = h.rfind("\"weights\"").unwrap();
-        let shape = "\"weights\":{\"dtype\":\"F64\",\"shape\":[100000000000000,3],\"data_offsets\":[56,2400000000000056]}}";
+        let shape =
+            "\"weights\":{\"dtype\":\"F64\",\"shape\":[100000000000000,3],\"data_offsets\":[56,2400000000000056]}}";
         // Both without its names, whose number would give it away first.
         let start = h.find("\\\"feature_names").unwrap();
         let next = h.find("\\\"certificate").unwrap();

@@ -22,9 +22,6 @@ pub trait Objective: Sync {
     /// Proves how good θ is; may improve parameters that are cheap to improve (the intercept) on the way. Without a bound by default.
     fn certify(&self, theta: &mut [f64]) -> Certificate {
         let mut grad = vec![0.0; theta.len()];
-        Certificate {
-            objective: self.eval(theta, &mut grad),
-            lower_bound: None,
-        }
+        Certificate { objective: self.eval(theta, &mut grad), lower_bound: None }
     }
 }

@@ -19,10 +19,7 @@ use crate::error::{Error, Result};
 /// # assert_eq!(std::fs::read_to_string(path)?, "1 2 3\n");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn write_file(
-    path: &Path,
-    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<()> {
+pub fn write_file(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     let write = || match Target::of(path)? {
         Target::Replace(file, old) => replace(&file, old, content),
         Target::Stream(mut out) => {
@@ -48,10 +45,7 @@ pub fn check_writable(path: &Path) -> Result<()> {
 }
 
 fn named(path: &Path, source: io::Error) -> Error {
-    Error::Io {
-        path: path.to_path_buf(),
-        source,
-    }
+    Error::Io { path: path.to_path_buf(), source }
 }
 
 /// What a path turns out to be.
@@ -125,10 +119,7 @@ fn temporary(target: &Path) -> io::Result<NamedTempFile> {
     builder.tempfile_in(folder).map_err(|e| match e.kind() {
         // Without this the message names a random file that the user has never heard of.
         io::ErrorKind::NotFound => io::Error::new(e.kind(), "the folder does not exist"),
-        kind => io::Error::new(
-            kind,
-            format!("cannot create a file in {}: {kind}", folder.display()),
-        ),
+        kind => io::Error::new(kind, format!("cannot create a file in {}: {kind}", folder.display())),
     })
 }
 

@@ -19,10 +19,7 @@ fn a_failed_write_leaves_the_old_file_and_nothing_else() {
         out.write_all(b"new, but not all of it")?;
         Err(io::Error::from(io::ErrorKind::StorageFull))
     });
-    assert_eq!(
-        failed.unwrap_err().to_string(),
-        format!("{}: no storage space", path.display())
-    );
+    assert_eq!(failed.unwrap_err().to_string(), format!("{}: no storage space", path.display()));
     assert_eq!(fs::read_to_string(&path).unwrap(), "old");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }

@@ -49,10 +49,7 @@ impl Partition {
         if groups <= 1 {
             return (0..groups).map(|g| f(self.range(g))).collect();
         }
-        (0..groups)
-            .into_par_iter()
-            .map(|g| f(self.range(g)))
-            .collect()
+        (0..groups).into_par_iter().map(|g| f(self.range(g))).collect()
     }
 
     /// Like `map`, handing each group its part of `out`, which has `width` numbers per row.
@@ -66,15 +63,8 @@ impl Partition {
             return self.map(|range| f(range, &mut []));
         }
         if out.len() <= self.group * width {
-            return if out.is_empty() {
-                Vec::new()
-            } else {
-                vec![f(self.range(0), out)]
-            };
+            return if out.is_empty() { Vec::new() } else { vec![f(self.range(0), out)] };
         }
-        out.par_chunks_mut(self.group * width)
-            .enumerate()
-            .map(|(g, part)| f(self.range(g), part))
-            .collect()
+        out.par_chunks_mut(self.group * width).enumerate().map(|(g, part)| f(self.range(g), part)).collect()
     }
 }

@@ -20,9 +20,7 @@ impl Reduction {
     /// The reduction, where it pays: dense features, clearly more columns than rows, a penalty that allows it.
     pub(crate) fn of(risk: &Risk<'_>, solver: &AnySolver) -> Option<Self> {
         let (n, d) = (risk.x.rows(), risk.x.cols());
-        let pays = !risk.x.is_sparse()
-            && d as f64 > 1.2 * n as f64
-            && !matches!(solver, AnySolver::Adam(_));
+        let pays = !risk.x.is_sparse() && d as f64 > 1.2 * n as f64 && !matches!(solver, AnySolver::Adam(_));
         if !pays || !risk.penalty.rotation_invariant() {
             return None;
         }
@@ -46,24 +44,12 @@ impl Reduction {
 
     /// Parameters of the full problem to those of the reduced one.
     pub(crate) fn project(&self, theta: &[f64], classes: usize) -> Vec<f64> {
-        self.multiply(
-            theta,
-            classes,
-            self.basis.nrows(),
-            self.basis.ncols(),
-            |i, j| self.basis[(j, i)],
-        )
+        self.multiply(theta, classes, self.basis.nrows(), self.basis.ncols(), |i, j| self.basis[(j, i)])
     }
 
     /// Parameters of the reduced problem to those of the full one.
     pub(crate) fn lift(&self, theta: &[f64], classes: usize) -> Vec<f64> {
-        self.multiply(
-            theta,
-            classes,
-            self.basis.ncols(),
-            self.basis.nrows(),
-            |i, j| self.basis[(i, j)],
-        )
+        self.multiply(theta, classes, self.basis.ncols(), self.basis.nrows(), |i, j| self.basis[(i, j)])
     }
 
     /// Multiplies the weight rows by a `to`×`from` matrix and keeps the intercept row.
@@ -79,9 +65,7 @@ impl Reduction {
         if theta[..from * classes].iter().any(|t| *t != 0.0) {
             for i in 0..to {
                 let row = &mut out[i * classes..(i + 1) * classes];
-                (0..from).for_each(|j| {
-                    crate::kernel::axpy(entry(i, j), &theta[j * classes..(j + 1) * classes], row)
-                });
+                (0..from).for_each(|j| crate::kernel::axpy(entry(i, j), &theta[j * classes..(j + 1) * classes], row));
             }
         }
         out.extend_from_slice(&theta[from * classes..]);

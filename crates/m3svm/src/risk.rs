@@ -52,16 +52,7 @@ impl<'a> Risk<'a> {
         intercept: bool,
     ) -> Self {
         let weights = data.weights().map(Cow::Borrowed);
-        Self::from_parts(
-            data.x(),
-            data.y(),
-            data.classes().len(),
-            weights,
-            loss,
-            penalty,
-            epsilon,
-            intercept,
-        )
+        Self::from_parts(data.x(), data.y(), data.classes().len(), weights, loss, penalty, epsilon, intercept)
     }
 
     pub(crate) fn from_parts(
@@ -76,17 +67,7 @@ impl<'a> Risk<'a> {
     ) -> Self {
         let row_cost = x.stored() / x.rows().max(1) + 4 * classes;
         let partition = Partition::new(x.rows(), row_cost, (x.cols() + 1) * classes);
-        Self {
-            x,
-            y,
-            classes,
-            weights,
-            loss,
-            penalty,
-            epsilon,
-            intercept,
-            partition,
-        }
+        Self { x, y, classes, weights, loss, penalty, epsilon, intercept, partition }
     }
 
     /// Numbers in W.
@@ -103,8 +84,7 @@ impl<'a> Risk<'a> {
     fn block_scores(&self, rows: Range<usize>, theta: &[f64], z: &mut [f64]) {
         let (w, b) = theta.split_at(self.weights_len());
         if self.intercept {
-            z.chunks_exact_mut(self.classes)
-                .for_each(|row| row.copy_from_slice(b));
+            z.chunks_exact_mut(self.classes).for_each(|row| row.copy_from_slice(b));
         } else {
             z.fill(0.0);
         }
@@ -116,8 +96,7 @@ impl<'a> Risk<'a> {
         let (w, b) = out.split_at_mut(self.weights_len());
         self.x.t_mul_add(rows, g, self.classes, w);
         if self.intercept {
-            g.chunks_exact(self.classes)
-                .for_each(|row| axpy(1.0, row, b));
+            g.chunks_exact(self.classes).for_each(|row| axpy(1.0, row, b));
         }
     }
 
@@ -131,6 +110,16 @@ impl<'a> Risk<'a> {
                 self.block_scores(block, theta, &mut z[at * c..(at + len) * c]);
             }
         });
+    }
+
+    /// `out += X̃ᵀ·G` over all rows.
+    pub(crate) fn pull(&self, g: &[f64], out: &mut [f64]) {
+        let parts = self.partition.map(|range| {
+            let mut part = vec![0.0; out.len()];
+            self.block_pull(range.clone(), &g[range.start * self.classes..range.end * self.classes], &mut part);
+            (LossSums::default(), part)
+        });
+        gather(parts, out);
     }
 
     /// Sums the loss over given scores and adds its gradient to `grad`. The dual value is that of the risk's own loss.
@@ -182,20 +171,13 @@ impl<'a> Risk<'a> {
         let c = self.classes;
         let parts = self.partition.map(|range| {
             let room = self.partition.block();
-            let (mut at, mut g, mut values) =
-                (vec![0.0; room * c], vec![0.0; room * c], vec![0.0; room]);
+            let (mut at, mut g, mut values) = (vec![0.0; room * c], vec![0.0; room * c], vec![0.0; room]);
             let (mut value, mut slope) = (0.0, 0.0);
             for block in self.partition.blocks(range) {
                 let span = block.start * c..block.end * c;
                 let (z, dz) = (&z[span.clone()], &dz[span]);
-                let (at, g, values) = (
-                    &mut at[..z.len()],
-                    &mut g[..z.len()],
-                    &mut values[..block.len()],
-                );
-                at.iter_mut()
-                    .zip(z.iter().zip(dz))
-                    .for_each(|(a, (z, d))| *a = z + t * d);
+                let (at, g, values) = (&mut at[..z.len()], &mut g[..z.len()], &mut values[..block.len()]);
+                at.iter_mut().zip(z.iter().zip(dz)).for_each(|(a, (z, d))| *a = z + t * d);
                 loss.value_grad_rows(at, &self.y[block.clone()], g, values);
                 for (k, i) in block.enumerate() {
                     let weight = self.weight(i);
@@ -205,9 +187,7 @@ impl<'a> Risk<'a> {
             }
             (value, slope)
         });
-        parts
-            .iter()
-            .fold((0.0, 0.0), |(a, b), (v, s)| (a + v, b + s))
+        parts.iter().fold((0.0, 0.0), |(a, b), (v, s)| (a + v, b + s))
     }
 
     /// Fills the curvature of every row, sample weights included.
@@ -219,12 +199,7 @@ impl<'a> Risk<'a> {
                 let at = (block.start - range.start) * len;
                 let z = &z[block.start * c..block.end * c];
                 let dual = &dual[block.start * per..block.end * per];
-                loss.curvature_rows(
-                    z,
-                    &self.y[block.clone()],
-                    dual,
-                    &mut h[at..at + block.len() * len],
-                );
+                loss.curvature_rows(z, &self.y[block.clone()], dual, &mut h[at..at + block.len() * len]);
             }
             if loss.shape() != Shape::Softmax && self.weights.is_some() {
                 for (i, h) in range.zip(h.chunks_exact_mut(len)) {
@@ -237,15 +212,11 @@ impl<'a> Risk<'a> {
 
     /// The sample weight that is not yet inside the stored curvature of row `i`.
     pub(crate) fn outside_weight(&self, shape: Shape, i: usize) -> f64 {
-        if shape == Shape::Softmax {
-            self.weight(i)
-        } else {
-            1.0
-        }
+        if shape == Shape::Softmax { self.weight(i) } else { 1.0 }
     }
 
     /// Moves the dual state along a full step.
-    pub(crate) fn move_dual(&self, loss: &dyn Loss, z: &[f64], step: &[f64], dual: &mut [f64]) {
+    pub(crate) fn move_dual(&self, loss: &dyn Loss, z: &[f64], step: &[f64], taken: f64, dual: &mut [f64]) {
         let c = self.classes;
         let per = loss.dual_len(c);
         if per == 0 {
@@ -253,7 +224,7 @@ impl<'a> Risk<'a> {
         }
         self.partition.map_mut(dual, per, |range, dual| {
             let span = range.start * c..range.end * c;
-            loss.dual_rows(&z[span.clone()], &self.y[range], &step[span], dual);
+            loss.dual_rows(&z[span.clone()], &self.y[range], &step[span], taken, dual);
         });
     }
 
@@ -262,8 +233,7 @@ impl<'a> Risk<'a> {
         let (c, len) = (self.classes, shape.len(self.classes));
         let parts = self.partition.map(|range| {
             let room = self.partition.block() * c;
-            let (mut scores, mut g, mut part) =
-                (vec![0.0; room], vec![0.0; room], vec![0.0; v.len()]);
+            let (mut scores, mut g, mut part) = (vec![0.0; room], vec![0.0; room], vec![0.0; v.len()]);
             for block in self.partition.blocks(range) {
                 let size = block.len() * c;
                 let (scores, g) = (&mut scores[..size], &mut g[..size]);
@@ -272,12 +242,7 @@ impl<'a> Risk<'a> {
                 for (at, i) in block.clone().enumerate() {
                     let row = at * c..(at + 1) * c;
                     let g = &mut g[row.clone()];
-                    shape.apply(
-                        &h[i * len..(i + 1) * len],
-                        self.y[i] as usize,
-                        &scores[row],
-                        g,
-                    );
+                    shape.apply(&h[i * len..(i + 1) * len], self.y[i] as usize, &scores[row], g);
                     let weight = self.outside_weight(shape, i);
                     if weight != 1.0 {
                         g.iter_mut().for_each(|g| *g *= weight);
@@ -291,16 +256,10 @@ impl<'a> Risk<'a> {
     }
 
     /// R(W) + ε‖θ‖², adding the gradient.
-    pub(crate) fn penalty_grad(
-        &self,
-        penalty: &dyn Penalty,
-        theta: &[f64],
-        grad: &mut [f64],
-    ) -> f64 {
+    pub(crate) fn penalty_grad(&self, penalty: &dyn Penalty, theta: &[f64], grad: &mut [f64]) -> f64 {
         let m = self.weights_len();
         axpy(2.0 * self.epsilon, theta, grad);
-        penalty.value_grad(&theta[..m], self.classes, &mut grad[..m])
-            + self.epsilon * dot(theta, theta)
+        penalty.value_grad(&theta[..m], self.classes, &mut grad[..m]) + self.epsilon * dot(theta, theta)
     }
 
     /// Writes row `i` of X̃ (with the 1 of the intercept) into `out`.
@@ -351,15 +310,12 @@ impl Objective for Risk<'_> {
         let parts = self.partition.map(|range| {
             let room = self.partition.block();
             let mut grad = vec![0.0; self.dim()];
-            let (mut z, mut g, mut values) =
-                (vec![0.0; room * c], vec![0.0; room * c], vec![0.0; room]);
+            let (mut z, mut g, mut values) = (vec![0.0; room * c], vec![0.0; room * c], vec![0.0; room]);
             let mut sums = LossSums::default();
             for block in self.partition.blocks(range) {
                 let z = &mut z[..block.len() * c];
                 self.block_scores(block.clone(), theta, z);
-                sums.value += self
-                    .block_loss(self.loss, block, z, &mut g, &mut values, &mut grad)
-                    .value;
+                sums.value += self.block_loss(self.loss, block, z, &mut g, &mut values, &mut grad).value;
             }
             (sums, grad)
         });
@@ -370,22 +326,10 @@ impl Objective for Risk<'_> {
         let scale = self.x.rows() as f64 / rows.len().max(1) as f64;
         let x = self.x.take_rows(rows);
         let y: Vec<u32> = rows.iter().map(|&i| self.y[i as usize]).collect();
-        let weights: Vec<f64> = rows
-            .iter()
-            .map(|&i| scale * self.weight(i as usize))
-            .collect();
+        let weights: Vec<f64> = rows.iter().map(|&i| scale * self.weight(i as usize)).collect();
         let weights = Some(Cow::Owned(weights));
-        Risk::from_parts(
-            &x,
-            &y,
-            self.classes,
-            weights,
-            self.loss,
-            self.penalty,
-            self.epsilon,
-            self.intercept,
-        )
-        .eval(theta, grad)
+        Risk::from_parts(&x, &y, self.classes, weights, self.loss, self.penalty, self.epsilon, self.intercept)
+            .eval(theta, grad)
     }
 
     fn hess_vec(&self, theta: &[f64], v: &[f64], out: &mut [f64]) {
@@ -402,12 +346,7 @@ impl Objective for Risk<'_> {
                 self.block_scores(block.clone(), v, s);
                 for (at, i) in block.clone().enumerate() {
                     let row = at * c..(at + 1) * c;
-                    self.loss.hess_vec(
-                        &z[row.clone()],
-                        self.y[i] as usize,
-                        &s[row.clone()],
-                        &mut g[row.clone()],
-                    );
+                    self.loss.hess_vec(&z[row.clone()], self.y[i] as usize, &s[row.clone()], &mut g[row.clone()]);
                     let weight = self.weight(i);
                     g[row].iter_mut().for_each(|g| *g *= weight);
                 }
@@ -416,8 +355,7 @@ impl Objective for Risk<'_> {
             (LossSums::default(), part)
         });
         gather(parts, out);
-        self.penalty
-            .hess_vec(&theta[..m], c, &v[..m], &mut out[..m]);
+        self.penalty.hess_vec(&theta[..m], c, &v[..m], &mut out[..m]);
         axpy(2.0 * self.epsilon, v, out);
     }
 

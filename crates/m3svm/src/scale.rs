@@ -63,11 +63,7 @@ impl Scaler {
             };
             // A spread within the rounding of the values is a constant feature: dividing would blow up noise.
             let constant = spread <= 1e-13 * min.abs().max(max.abs());
-            factor[j] = if constant || !(1.0 / spread).is_finite() {
-                1.0
-            } else {
-                1.0 / spread
-            };
+            factor[j] = if constant || !(1.0 / spread).is_finite() { 1.0 } else { 1.0 / spread };
             shift[j] = if x.is_sparse() { 0.0 } else { s };
         }
         Self { shift, factor }
@@ -81,11 +77,7 @@ impl Scaler {
     /// Scales features, in place where the matrix owns its values.
     pub fn apply<'a>(&self, x: Features<'a>) -> Result<Features<'a>> {
         if x.cols() != self.shift.len() {
-            return Err(Error::Shape {
-                what: "features",
-                expected: self.shift.len(),
-                found: x.cols(),
-            });
+            return Err(Error::Shape { what: "features", expected: self.shift.len(), found: x.cols() });
         }
         if self.is_identity() {
             return Ok(x);
@@ -154,12 +146,7 @@ impl Stats {
             }
         }
         (0..d).for_each(|j| square[j] += (total - mass[j]) * mean[j] * mean[j]);
-        Self {
-            min,
-            max,
-            mean,
-            square,
-        }
+        Self { min, max, mean, square }
     }
 }
 
@@ -185,13 +172,7 @@ mod tests {
         assert_eq!(scaled(Scaling::MinMax, &[1.0, 3.0, 2.0]), [0.0, 1.0, 0.5]);
         assert_eq!(scaled(Scaling::None, &[1.0, 3.0]), [1.0, 3.0]);
         assert_eq!(scaled(Scaling::Standard, &[7.0, 7.0, 7.0]), [0.0, 0.0, 0.0]);
-        assert_eq!(
-            scaled(Scaling::Standard, &[0.1, 0.1, 0.1])
-                .iter()
-                .filter(|v| v.abs() > 1e-12)
-                .count(),
-            0
-        );
+        assert_eq!(scaled(Scaling::Standard, &[0.1, 0.1, 0.1]).iter().filter(|v| v.abs() > 1e-12).count(), 0);
     }
 
     #[test]
@@ -199,18 +180,12 @@ mod tests {
         let (x, w) = (column(&[1.0, 5.0, 9.0]), [2.0, 0.0, 1.0]);
         let repeated = column(&[1.0, 1.0, 9.0]);
         for scaling in Scaling::ALL {
-            assert_eq!(
-                Scaler::fit(scaling, &x, Some(&w)),
-                Scaler::fit(scaling, &repeated, None)
-            );
+            assert_eq!(Scaler::fit(scaling, &x, Some(&w)), Scaler::fit(scaling, &repeated, None));
         }
         let dense = column(&[0.0, 3.0, 0.0, 1.0]);
         let sparse = Features::csr(vec![0, 0, 1, 1, 2], vec![0, 0], vec![3.0, 1.0], 1).unwrap();
         for scaling in Scaling::ALL {
-            let (d, s) = (
-                Scaler::fit(scaling, &dense, None),
-                Scaler::fit(scaling, &sparse, None),
-            );
+            let (d, s) = (Scaler::fit(scaling, &dense, None), Scaler::fit(scaling, &sparse, None));
             assert!((d.factor[0] - s.factor[0]).abs() < 1e-15);
             assert_eq!(s.shift, [0.0]);
         }

@@ -126,18 +126,10 @@ impl Spec {
         self.penalty.as_dyn().check()?;
         self.solver.check()?;
         if !(self.epsilon.is_finite() && self.epsilon > 0.0) {
-            return Err(Error::param(
-                "epsilon",
-                self.epsilon,
-                "be a finite number greater than 0",
-            ));
+            return Err(Error::param("epsilon", self.epsilon, "be a finite number greater than 0"));
         }
         if !(self.tol.is_finite() && self.tol > 0.0) {
-            return Err(Error::param(
-                "tol",
-                self.tol,
-                "be a finite number greater than 0",
-            ));
+            return Err(Error::param("tol", self.tol, "be a finite number greater than 0"));
         }
         if self.max_iter == Some(0) {
             return Err(Error::param("max-iter", 0, "be at least 1"));
@@ -151,12 +143,7 @@ impl Spec {
     }
 
     /// Trains with a warm start and a watcher (progress, Ctrl-C).
-    pub fn fit_watched(
-        &self,
-        data: &Dataset<'_>,
-        warm: Option<&Model>,
-        watch: &mut Watch<'_>,
-    ) -> Result<Model> {
+    pub fn fit_watched(&self, data: &Dataset<'_>, warm: Option<&Model>, watch: &mut Watch<'_>) -> Result<Model> {
         // Scaling copies borrowed features; `fit_owned` scales in place.
         let view = data.borrow_with_x(data.x().view());
         self.fit_owned(view, warm, watch).map(|(model, _)| model)
@@ -189,55 +176,25 @@ impl Spec {
             evaluations: solution.evaluations,
             seconds: started.elapsed().as_secs_f64(),
         };
-        Ok((
-            Model::new(self.clone(), &data, scaler, solution, training),
-            data,
-        ))
+        Ok((Model::new(self.clone(), &data, scaler, solution, training), data))
     }
 
     /// Minimises the objective of (scaled) data; also says which solver ran.
-    fn solve(
-        &self,
-        data: &Dataset<'_>,
-        start: Vec<f64>,
-        watch: &mut Watch<'_>,
-    ) -> Result<(Solution, AnySolver)> {
+    fn solve(&self, data: &Dataset<'_>, start: Vec<f64>, watch: &mut Watch<'_>) -> Result<(Solution, AnySolver)> {
         let classes = data.classes().len();
         let weights = self.row_weights(data)?;
         let (loss, penalty) = (self.loss.as_dyn(), self.penalty.as_dyn());
-        let full = Risk::from_parts(
-            data.x(),
-            data.y(),
-            classes,
-            weights.clone(),
-            loss,
-            penalty,
-            self.epsilon,
-            self.intercept,
-        );
+        let full =
+            Risk::from_parts(data.x(), data.y(), classes, weights.clone(), loss, penalty, self.epsilon, self.intercept);
         let solver = self.solver.resolve(&full);
         let max_iter = self.max_iter.unwrap_or(solver.default_max_iter());
-        let limits = Limits {
-            tol: self.tol,
-            max_iter,
-            seed: self.seed,
-        };
+        let limits = Limits { tol: self.tol, max_iter, seed: self.seed };
         let Some(reduction) = Reduction::of(&full, &solver) else {
             return Ok((solver.minimize(&full, start, &limits, watch)?, solver));
         };
         let x = reduction.features();
-        let reduced = Risk::from_parts(
-            x,
-            data.y(),
-            classes,
-            weights,
-            loss,
-            penalty,
-            self.epsilon,
-            self.intercept,
-        );
-        let mut found =
-            solver.minimize(&reduced, reduction.project(&start, classes), &limits, watch)?;
+        let reduced = Risk::from_parts(x, data.y(), classes, weights, loss, penalty, self.epsilon, self.intercept);
+        let mut found = solver.minimize(&reduced, reduction.project(&start, classes), &limits, watch)?;
         found.theta = reduction.lift(&found.theta, classes);
         Ok((found, solver))
     }
@@ -249,16 +206,9 @@ impl Spec {
             ClassWeight::None => return Ok(data.weights().map(Cow::Borrowed)),
             ClassWeight::Each(map) => {
                 if let Some((name, _)) = map.iter().find(|(name, _)| !classes.contains(name)) {
-                    return Err(Error::param(
-                        "class-weight",
-                        name,
-                        "name classes of the data",
-                    ));
+                    return Err(Error::param("class-weight", name, "name classes of the data"));
                 }
-                classes
-                    .iter()
-                    .map(|c| map.get(c).copied().unwrap_or(1.0))
-                    .collect()
+                classes.iter().map(|c| map.get(c).copied().unwrap_or(1.0)).collect()
             }
             ClassWeight::Balanced => {
                 let mut mass = vec![0.0; classes.len()];
@@ -267,22 +217,13 @@ impl Spec {
                 }
                 let present = mass.iter().filter(|m| **m > 0.0).count() as f64;
                 let total: f64 = mass.iter().sum();
-                mass.iter()
-                    .map(|m| if *m > 0.0 { total / (present * m) } else { 1.0 })
-                    .collect()
+                mass.iter().map(|m| if *m > 0.0 { total / (present * m) } else { 1.0 }).collect()
             }
         };
         if let Some(k) = each.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
-            return Err(Error::Weight {
-                place: format!("class `{}`", classes[k]),
-                value: each[k],
-            });
+            return Err(Error::Weight { place: format!("class `{}`", classes[k]), value: each[k] });
         }
-        let rows = data
-            .y()
-            .iter()
-            .enumerate()
-            .map(|(i, &k)| each[k as usize] * data.weights().map_or(1.0, |w| w[i]));
+        let rows = data.y().iter().enumerate().map(|(i, &k)| each[k as usize] * data.weights().map_or(1.0, |w| w[i]));
         Ok(Some(Cow::Owned(rows.collect())))
     }
 }

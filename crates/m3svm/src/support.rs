@@ -13,12 +13,7 @@ pub struct SupportVectors {
 impl SupportVectors {
     /// From the scores of rows with known classes. A row counts for (y, k) if γ = 1 − (z_y − zₖ) ≥ −δ: its slope is then not
     /// negligible. `None` for losses without a margin.
-    pub(crate) fn from_scores(
-        loss: &AnyLoss,
-        z: &[f64],
-        y: &[u32],
-        classes: usize,
-    ) -> Option<Self> {
+    pub(crate) fn from_scores(loss: &AnyLoss, z: &[f64], y: &[u32], classes: usize) -> Option<Self> {
         let AnyLoss::SmoothHinge(hinge) = loss else {
             return None;
         };
@@ -36,11 +31,7 @@ impl SupportVectors {
 
     /// The rows that support the margin between two classes, ascending.
     pub fn rows(&self, k: usize, l: usize) -> &[u32] {
-        if k == l {
-            &[]
-        } else {
-            &self.rows[pair_number(self.classes, k, l)]
-        }
+        if k == l { &[] } else { &self.rows[pair_number(self.classes, k, l)] }
     }
 
     /// How many there are for each pair (c×c, symmetric, 0 on the diagonal).
@@ -74,8 +65,6 @@ mod tests {
 
     #[test]
     fn pair_numbers_follow_the_order_of_the_pairs() {
-        pairs(5, |pair, k, l| {
-            assert_eq!((pair_number(5, k, l), pair_number(5, l, k)), (pair, pair))
-        });
+        pairs(5, |pair, k, l| assert_eq!((pair_number(5, k, l), pair_number(5, l, k)), (pair, pair)));
     }
 }

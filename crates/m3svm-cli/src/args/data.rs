@@ -34,34 +34,13 @@ impl DataArgs {
     /// Reads data with labels for training.
     pub(crate) fn read(&self, file: &Path, features: &[String]) -> anyhow::Result<Table> {
         let features = (!features.is_empty()).then(|| features.iter().map(column).collect());
-        self.read_with(
-            file,
-            ReadOptions {
-                features,
-                ..self.options()
-            },
-        )
+        self.read_with(file, ReadOptions { features, ..self.options() })
     }
 
     /// Reads data for a model.
-    pub(crate) fn read_for(
-        &self,
-        file: &Path,
-        model: &Model,
-        labels: LabelUse,
-    ) -> anyhow::Result<Table> {
-        let expected = Some(Expected {
-            count: model.features(),
-            names: model.feature_names().map(<[String]>::to_vec),
-        });
-        self.read_with(
-            file,
-            ReadOptions {
-                expected,
-                labels,
-                ..self.options()
-            },
-        )
+    pub(crate) fn read_for(&self, file: &Path, model: &Model, labels: LabelUse) -> anyhow::Result<Table> {
+        let expected = Some(Expected { count: model.features(), names: model.feature_names().map(<[String]>::to_vec) });
+        self.read_with(file, ReadOptions { expected, labels, ..self.options() })
     }
 
     fn options(&self) -> ReadOptions {

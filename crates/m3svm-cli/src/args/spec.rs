@@ -76,10 +76,7 @@ impl SpecArgs {
         match (&mut loss, self.delta) {
             (_, None) => {}
             (AnyLoss::SmoothHinge(hinge), Some(delta)) => hinge.delta = delta,
-            _ => bail!(
-                "`--delta` belongs to the method m3svm, the method is {}",
-                method.name()
-            ),
+            _ => bail!("`--delta` belongs to the method m3svm, the method is {}", method.name()),
         }
         Ok(loss)
     }
@@ -87,8 +84,7 @@ impl SpecArgs {
     fn penalty(&self) -> anyhow::Result<AnyPenalty> {
         let base = Pairwise::default();
         let lambda = self.lambda.unwrap_or(base.lambda);
-        let pairwise =
-            |norm| AnyPenalty::Pairwise(Pairwise::new(norm, lambda, self.p.unwrap_or(base.p)));
+        let pairwise = |norm| AnyPenalty::Pairwise(Pairwise::new(norm, lambda, self.p.unwrap_or(base.p)));
         let name = match self.penalty {
             None => return Ok(pairwise(base.norm)),
             Some(PenaltyName::L2) => return Ok(pairwise(Norm::L2)),
@@ -113,15 +109,8 @@ impl SpecArgs {
             adam.learning_rate = self.learning_rate.unwrap_or(adam.learning_rate);
             adam.batch = self.batch.or(adam.batch);
         } else if self.learning_rate.is_some() || self.batch.is_some() {
-            let option = if self.batch.is_some() {
-                "batch"
-            } else {
-                "learning-rate"
-            };
-            bail!(
-                "`--{option}` belongs to the solver adam, the solver is {}",
-                solver.name()
-            );
+            let option = if self.batch.is_some() { "batch" } else { "learning-rate" };
+            bail!("`--{option}` belongs to the solver adam, the solver is {}", solver.name());
         }
         Ok(solver)
     }
@@ -137,12 +126,8 @@ enum PenaltyName {
 }
 
 impl PenaltyName {
-    const ALL: [(&'static str, Self); 4] = [
-        ("l2", Self::L2),
-        ("l1", Self::L1),
-        ("ridge", Self::Ridge),
-        ("none", Self::None),
-    ];
+    const ALL: [(&'static str, Self); 4] =
+        [("l2", Self::L2), ("l1", Self::L1), ("ridge", Self::Ridge), ("none", Self::None)];
 }
 
 /// Accepts the names of things and gives the things.
@@ -161,13 +146,10 @@ fn class_weight(typed: &str) -> Result<ClassWeight, String> {
         return Ok(ClassWeight::Balanced);
     }
     let each = typed.split(',').map(|part| {
-        let (name, weight) = part
-            .rsplit_once('=')
-            .ok_or_else(|| format!("expected `balanced` or NAME=WEIGHT, found `{part}`"))?;
-        let weight: f64 = weight
-            .trim()
-            .parse()
-            .map_err(|_| format!("the weight of `{name}` is not a number: `{weight}`"))?;
+        let (name, weight) =
+            part.rsplit_once('=').ok_or_else(|| format!("expected `balanced` or NAME=WEIGHT, found `{part}`"))?;
+        let weight: f64 =
+            weight.trim().parse().map_err(|_| format!("the weight of `{name}` is not a number: `{weight}`"))?;
         Ok((m3svm_io::canonical_label(name.trim()).into(), weight))
     });
     each.collect::<Result<_, String>>().map(ClassWeight::Each)
@@ -193,9 +175,5 @@ fn default_delta() -> f64 {
 
 /// A setting as people write it: 0.001, but 1e-6.
 pub(crate) fn number(value: f64) -> String {
-    if value == 0.0 || (1e-3..1e6).contains(&value.abs()) {
-        value.to_string()
-    } else {
-        format!("{value:e}")
-    }
+    if value == 0.0 || (1e-3..1e6).contains(&value.abs()) { value.to_string() } else { format!("{value:e}") }
 }

@@ -25,13 +25,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
     for p in POWERS {
         let Pairwise { norm, lambda, .. } = Pairwise::default();
         let penalty = AnyPenalty::Pairwise(Pairwise::new(norm, lambda, p));
-        models.push(
-            Spec {
-                penalty,
-                ..Spec::default()
-            }
-            .fit(&data)?,
-        );
+        models.push(Spec { penalty, ..Spec::default() }.fit(&data)?);
     }
     let mut text = format!("{INTRODUCTION}\n{}", powers(&models));
     let default = AnyPenalty::default();
@@ -41,10 +35,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
         let proof = certificate(model.certificate());
         let mut lines = settings(model.spec());
         lines.push(("certificate", proof));
-        text += &format!(
-            "\nThe model with the default settings:\n{}",
-            table::list(&lines)
-        );
+        text += &format!("\nThe model with the default settings:\n{}", table::list(&lines));
         text += &evaluate::confusion(model.classes(), &metrics);
     }
     print(&format!("{text}\n{NEXT}"))
@@ -66,13 +57,7 @@ Your own data next (CSV, LIBSVM, Parquet, Arrow, NumPy or MATLAB):
 ";
 
 fn powers(models: &[Model]) -> String {
-    let header = [
-        "p",
-        "closest classes",
-        "minimum margin",
-        "accuracy",
-        "relative gap",
-    ];
+    let header = ["p", "closest classes", "minimum margin", "accuracy", "relative gap"];
     let mut rows = vec![header.map(String::from).to_vec()];
     for model in models {
         let AnyPenalty::Pairwise(Pairwise { p, .. }) = model.spec().penalty else {

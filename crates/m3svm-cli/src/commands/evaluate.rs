@@ -19,16 +19,9 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
     let model = Model::load(&args.model)?;
     let read = args.data.read_for(&args.file, &model, LabelUse::Required)?;
     let labels = read.labels.iter().flatten().map(String::as_str);
-    let truth = model
-        .numbers_of(labels)
-        .with_context(|| read.file.display().to_string())?;
+    let truth = model.numbers_of(labels).with_context(|| read.file.display().to_string())?;
     let predicted = model.predict(&read.x)?;
-    let metrics = Metrics::new(
-        &truth,
-        &predicted,
-        read.weights.as_deref(),
-        model.classes().len(),
-    )?;
+    let metrics = Metrics::new(&truth, &predicted, read.weights.as_deref(), model.classes().len())?;
     if args.json {
         return print(&format!("{:#}\n", as_json(&model, &metrics)));
     }
@@ -39,9 +32,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
 /// The whole report; also used by the demo.
 pub(crate) fn text(title: &str, classes: &[String], metrics: &Metrics) -> String {
     let mut text = format!("{title}, accuracy {}\n\n", percent(metrics.accuracy));
-    let header = ["class", "precision", "recall", "F1", "rows"]
-        .map(String::from)
-        .to_vec();
+    let header = ["class", "precision", "recall", "F1", "rows"].map(String::from).to_vec();
     let mut rows = vec![header];
     for (name, scores) in classes.iter().zip(&metrics.per_class) {
         rows.push(line(name, scores));
@@ -55,19 +46,8 @@ pub(crate) fn text(title: &str, classes: &[String], metrics: &Metrics) -> String
 
 fn line(name: &str, scores: &Scores) -> Vec<String> {
     let share = |v: f64| format!("{v:.4}");
-    let Scores {
-        precision,
-        recall,
-        f1,
-        support,
-    } = *scores;
-    vec![
-        table::shown(name, 30),
-        share(precision),
-        share(recall),
-        share(f1),
-        count(support),
-    ]
+    let Scores { precision, recall, f1, support } = *scores;
+    vec![table::shown(name, 30), share(precision), share(recall), share(f1), count(support)]
 }
 
 /// The confusion matrix.
@@ -89,17 +69,10 @@ fn mistakes(classes: &[String], metrics: &Metrics) -> String {
     if worst.is_empty() {
         return "\nNo mistakes.\n".into();
     }
-    let header = ["true", "predicted", "rows", "of the class"]
-        .map(String::from)
-        .to_vec();
+    let header = ["true", "predicted", "rows", "of the class"].map(String::from).to_vec();
     let lines = worst.iter().map(|pair| {
         let name = |k: usize| table::shown(&classes[k], 24);
-        vec![
-            name(pair.truth),
-            name(pair.predicted),
-            count(pair.count),
-            percent(pair.share),
-        ]
+        vec![name(pair.truth), name(pair.predicted), count(pair.count), percent(pair.share)]
     });
     let rows: Vec<Vec<String>> = std::iter::once(header).chain(lines).collect();
     format!("\nMost confused\n{}", table::table(&rows, 2))

@@ -20,21 +20,13 @@ pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<()> {
         return print(&format!("{:#}\n", as_json(&model)));
     }
     let title = args.model.display();
-    print(&format!(
-        "{title}\n{}{}{}",
-        facts(&model),
-        margins(&model),
-        weights(&model)
-    ))
+    print(&format!("{title}\n{}{}{}", facts(&model), margins(&model), weights(&model)))
 }
 
 fn facts(model: &Model) -> String {
     let classes = model.classes();
     let mut lines = vec![
-        (
-            "classes",
-            format!("{}: {}", classes.len(), names(classes, 56)),
-        ),
+        ("classes", format!("{}: {}", classes.len(), names(classes, 56))),
         (
             "features",
             match model.feature_names() {
@@ -57,10 +49,7 @@ fn margins(model: &Model) -> String {
             true => "·".into(),
             false => digits(all[k * classes.len() + l], 4),
         };
-        return format!(
-            "\nMargins between classes\n{}",
-            table::matrix(classes, cell)
-        );
+        return format!("\nMargins between classes\n{}", table::matrix(classes, cell));
     }
     let mut rows = vec![["class", "class", "margin"].map(String::from).to_vec()];
     for (margin, k, l) in model.smallest_margins(PAIRS) {
@@ -68,28 +57,17 @@ fn margins(model: &Model) -> String {
         rows.push(vec![name(k), name(l), digits(margin, 4)]);
     }
     let pairs = classes.len() * (classes.len() - 1) / 2;
-    format!(
-        "\nSmallest of the {pairs} margins between classes\n{}",
-        table::table(&rows, 2)
-    )
+    format!("\nSmallest of the {pairs} margins between classes\n{}", table::table(&rows, 2))
 }
 
 fn weights(model: &Model) -> String {
-    let class_names: Vec<String> = model
-        .classes()
-        .iter()
-        .map(|c| table::shown(c, 20))
-        .collect();
+    let class_names: Vec<String> = model.classes().iter().map(|c| table::shown(c, 20)).collect();
     let room = table::room_beside(&class_names);
     let mut lines = Vec::new();
     for (k, class) in class_names.iter().enumerate() {
         let mut line = String::new();
         for (j, weight) in model.largest_weights(k, WEIGHTS) {
-            let part = format!(
-                "{}{} {weight:+.3}",
-                if line.is_empty() { "" } else { ", " },
-                feature(model, j)
-            );
+            let part = format!("{}{} {weight:+.3}", if line.is_empty() { "" } else { ", " }, feature(model, j));
             if table::width(&line) + table::width(&part) > room {
                 break;
             }
@@ -98,10 +76,7 @@ fn weights(model: &Model) -> String {
         lines.push((class.as_str(), line));
     }
     let features = plural(model.features(), "feature");
-    format!(
-        "\nLargest weights per class (of {features}, scaled)\n{}",
-        table::list(&lines)
-    )
+    format!("\nLargest weights per class (of {features}, scaled)\n{}", table::list(&lines))
 }
 
 fn feature(model: &Model, j: usize) -> String {
@@ -115,9 +90,7 @@ fn as_json(model: &Model) -> Value {
     let classes = model.classes();
     let c = classes.len();
     let square = |value: &dyn Fn(usize) -> Value| -> Value {
-        (0..c)
-            .map(|k| (0..c).map(|l| value(k * c + l)).collect::<Value>())
-            .collect()
+        (0..c).map(|k| (0..c).map(|l| value(k * c + l)).collect::<Value>()).collect()
     };
     let (margin, k, l) = model.min_margin();
     let margins = model.margins();

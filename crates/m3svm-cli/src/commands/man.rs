@@ -12,10 +12,7 @@ pub(crate) fn run(command: Option<&str>) -> anyhow::Result<()> {
     program.build();
     let page = match command {
         None => program,
-        Some(name) => program
-            .find_subcommand(name)
-            .with_context(|| format!("there is no command `{name}`"))?
-            .clone(),
+        Some(name) => program.find_subcommand(name).with_context(|| format!("there is no command `{name}`"))?.clone(),
     };
     let mut text = Vec::new();
     clap_mangen::Man::new(page).render(&mut text)?;

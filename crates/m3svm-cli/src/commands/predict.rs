@@ -25,10 +25,7 @@ pub(crate) fn run(args: &PredictArgs) -> anyhow::Result<()> {
     }
     if args.proba {
         let probabilities = model.probabilities(x)?;
-        columns.push((
-            "proba",
-            probabilities.with_context(|| no_probabilities(&model))?,
-        ));
+        columns.push(("proba", probabilities.with_context(|| no_probabilities(&model))?));
     }
     let predicted = model.predict(x)?;
     let write = |out: &mut dyn Write| write_csv(out, &model, &predicted, &columns);
@@ -36,20 +33,13 @@ pub(crate) fn run(args: &PredictArgs) -> anyhow::Result<()> {
         Some(path) => Ok(m3svm::write_file(path, write)?),
         None => {
             let mut out = io::BufWriter::new(io::stdout().lock());
-            write(&mut out)
-                .and_then(|()| out.flush())
-                .context("standard output")
+            write(&mut out).and_then(|()| out.flush()).context("standard output")
         }
     }
 }
 
 /// One line per row: the class, then the asked-for numbers of every class.
-fn write_csv(
-    out: &mut dyn Write,
-    model: &Model,
-    predicted: &[u32],
-    columns: &[(&str, Vec<f64>)],
-) -> io::Result<()> {
+fn write_csv(out: &mut dyn Write, model: &Model, predicted: &[u32], columns: &[(&str, Vec<f64>)]) -> io::Result<()> {
     let classes = model.classes();
     let mut csv = csv::Writer::from_writer(out);
     csv.write_field("prediction")?;
@@ -73,11 +63,7 @@ fn write_csv(
 
 fn no_probabilities(model: &Model) -> String {
     let defines = |m: &Method| m.loss().as_dyn().probabilities(&mut [0.0, 0.0]);
-    let able: Vec<&str> = Method::ALL
-        .into_iter()
-        .filter(defines)
-        .map(Method::name)
-        .collect();
+    let able: Vec<&str> = Method::ALL.into_iter().filter(defines).map(Method::name).collect();
     format!(
         "the method {} defines no probabilities; train with --method {}",
         Method::of(&model.spec().loss).name(),

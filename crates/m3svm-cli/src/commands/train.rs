@@ -18,10 +18,7 @@ pub(crate) fn run(args: &TrainArgs) -> anyhow::Result<()> {
     check_outputs(args)?;
     let warm = args.warm_start.as_ref().map(Model::load).transpose()?;
     if !spec.penalty.as_dyn().convex() {
-        tell(
-            "note",
-            "p < 1 is not convex: the result is a local optimum without a certificate",
-        );
+        tell("note", "p < 1 is not convex: the result is a local optimum without a certificate");
     }
     let read = args.data.read(&args.file, &args.features)?;
     let title = title(&read);
@@ -37,15 +34,8 @@ pub(crate) fn run(args: &TrainArgs) -> anyhow::Result<()> {
         m3svm::write_file(path, |out| out.write_all(trace.as_bytes()))?;
     }
     if model.training().stop == Stop::Interrupted {
-        let kept = if args.output.is_some() {
-            "written"
-        } else {
-            "shown"
-        };
-        tell(
-            "note",
-            &format!("interrupted; the best model so far is {kept}"),
-        );
+        let kept = if args.output.is_some() { "written" } else { "shown" };
+        tell("note", &format!("interrupted; the best model so far is {kept}"));
     }
     if let Some(warning) = report::warning(&model) {
         tell("warning", &warning);
@@ -71,14 +61,8 @@ fn check_outputs(args: &TrainArgs) -> anyhow::Result<()> {
     let (Some(output), trace) = (&args.output, &args.trace) else {
         return Ok(());
     };
-    if trace
-        .as_ref()
-        .is_some_and(|t| t == output || same(t, output))
-    {
-        bail!(
-            "{}: the model and the trace cannot be the same file",
-            output.display()
-        );
+    if trace.as_ref().is_some_and(|t| t == output || same(t, output)) {
+        bail!("{}: the model and the trace cannot be the same file", output.display());
     }
     if args.json && is_stdout(output) {
         bail!("`--json` and the model cannot both go to standard output");
@@ -98,10 +82,7 @@ fn title(read: &Table) -> String {
 
 fn summary(title: &str, model: &Model, output: Option<&Path>) -> String {
     let classes = model.classes();
-    let mut lines = vec![(
-        "classes",
-        format!("{}: {}", classes.len(), names(classes, 56)),
-    )];
+    let mut lines = vec![("classes", format!("{}: {}", classes.len(), names(classes, 56)))];
     lines.extend(report::settings(model.spec()));
     lines.extend(report::outcome(model));
     lines.push(match output {
@@ -115,11 +96,7 @@ fn as_json(model: &Model) -> Value {
     let (spec, training, certificate) = (model.spec(), model.training(), model.certificate());
     let (margin, k, l) = model.min_margin();
     let (penalty, p, lambda) = match spec.penalty {
-        AnyPenalty::Pairwise(it) => (
-            format!("{:?}", it.norm).to_lowercase(),
-            Some(it.p),
-            Some(it.lambda),
-        ),
+        AnyPenalty::Pairwise(it) => (format!("{:?}", it.norm).to_lowercase(), Some(it.p), Some(it.lambda)),
         AnyPenalty::Ridge(it) => ("ridge".into(), None, Some(it.lambda)),
         AnyPenalty::None(_) => ("none".into(), None, None),
     };

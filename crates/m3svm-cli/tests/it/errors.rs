@@ -81,10 +81,7 @@ fn models_and_data_that_do_not_fit() {
     assert_snapshot!(lab.error("predict iris.m3svm iris.csv --proba"), @"");
     lab.write("few.csv", "1,2,3\n4,5,6\n");
     assert_snapshot!(lab.error("predict iris.m3svm few.csv"), @"");
-    lab.write(
-        "other.csv",
-        "sepal_length,sepal_width,colour,species\n1,2,3,setosa\n",
-    );
+    lab.write("other.csv", "sepal_length,sepal_width,colour,species\n1,2,3,setosa\n");
     assert_snapshot!(lab.error("predict iris.m3svm other.csv"), @"");
     assert_snapshot!(lab.error("train other.csv --warm-start iris.m3svm"), @"");
     let unseen = lab.read("iris.csv").replacen("virginica", "tulip", 1);

@@ -53,10 +53,6 @@ fn manual_pages_and_completions_come_from_the_same_definitions() {
     assert!(lab.text("man train").contains("warm"));
     assert_snapshot!(lab.error("man fly"), @"");
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
-        assert!(
-            lab.text(&format!("completions {shell}"))
-                .contains("warm-start"),
-            "{shell}"
-        );
+        assert!(lab.text(&format!("completions {shell}")).contains("warm-start"), "{shell}");
     }
 }

@@ -23,9 +23,7 @@ pub struct Lab {
 impl Lab {
     /// With `iris.csv`.
     pub fn new() -> Self {
-        let lab = Self {
-            folder: tempfile::tempdir().unwrap(),
-        };
+        let lab = Self { folder: tempfile::tempdir().unwrap() };
         lab.write("iris.csv", include_str!("../../data/iris.csv"));
         lab
     }
@@ -52,9 +50,7 @@ impl Lab {
     /// Names of all files.
     pub fn files(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.folder.path()).unwrap();
-        let mut names: Vec<String> = entries
-            .map(|e| e.unwrap().file_name().into_string().unwrap())
-            .collect();
+        let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
     }
@@ -62,9 +58,7 @@ impl Lab {
     /// The program, about to run in the folder with these arguments.
     pub fn command(&self, arguments: &str) -> Command {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin!("m3svm"));
-        command
-            .args(arguments.split_whitespace())
-            .current_dir(self.folder.path());
+        command.args(arguments.split_whitespace()).current_dir(self.folder.path());
         command
     }
 
@@ -75,12 +69,7 @@ impl Lab {
     /// Standard output of a run that must succeed, without what differs from run to run.
     pub fn text(&self, arguments: &str) -> String {
         let output = self.run(arguments);
-        assert_eq!(
-            output.status.code(),
-            Some(0),
-            "{arguments}: {}",
-            stderr(&output)
-        );
+        assert_eq!(output.status.code(), Some(0), "{arguments}: {}", stderr(&output));
         masked(&stdout(&output))
     }
 

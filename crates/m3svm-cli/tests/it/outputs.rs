@@ -33,10 +33,7 @@ fn train_json_has_the_promised_keys() {
     let lab = Lab::new();
     let answer = lab.json("train iris.csv --json --threads 2");
     assert_eq!(answer["method"], "m3svm");
-    assert_eq!(
-        (&answer["rows"], &answer["features"], &answer["classes"]),
-        (&150.into(), &4.into(), &3.into())
-    );
+    assert_eq!((&answer["rows"], &answer["features"], &answer["classes"]), (&150.into(), &4.into(), &3.into()));
     assert_eq!(answer["stop"], "converged");
     assert!(answer["relative_gap"].as_f64().unwrap() <= 1e-8);
     assert!(answer["lower_bound"].as_f64() <= answer["objective"].as_f64());
@@ -54,10 +51,7 @@ fn train_json_has_the_promised_keys() {
     ] {
         assert!(answer[key].is_number(), "{key}: {answer}");
     }
-    assert_eq!(
-        answer["min_margin_classes"],
-        serde_json::json!(["versicolor", "virginica"])
-    );
+    assert_eq!(answer["min_margin_classes"], serde_json::json!(["versicolor", "virginica"]));
     // Nothing to separate by: the margin is infinite, which JSON cannot say.
     lab.write("flat.csv", "x,label\n1,a\n1,b\n");
     let flat = lab.json("train flat.csv --json");
@@ -69,44 +63,25 @@ fn train_json_has_the_promised_keys() {
 #[test]
 fn predict() {
     let lab = Lab::trained();
-    lab.write("new.csv", "petal_width,id,sepal_width,petal_length,sepal_length\n0.2,17,3.5,1.4,5.1\n2.5,18,3.3,6,6.3\n");
+    lab.write(
+        "new.csv",
+        "petal_width,id,sepal_width,petal_length,sepal_length\n0.2,17,3.5,1.4,5.1\n2.5,18,3.3,6,6.3\n",
+    );
     assert_snapshot!(lab.text("predict iris.m3svm new.csv"), @"");
     let scores = lab.text("predict iris.m3svm new.csv --scores");
-    assert_eq!(
-        scores.lines().next(),
-        Some("prediction,score_setosa,score_versicolor,score_virginica")
-    );
+    assert_eq!(scores.lines().next(), Some("prediction,score_setosa,score_versicolor,score_virginica"));
     assert!(scores.lines().nth(1).unwrap().starts_with("setosa,"));
     lab.text("train iris.csv --method ism3 -o soft.m3svm");
-    assert_eq!(
-        lab.text("predict soft.m3svm new.csv --scores --proba -o out.csv"),
-        "\n"
-    );
+    assert_eq!(lab.text("predict soft.m3svm new.csv --scores --proba -o out.csv"), "\n");
     let out = lab.read("out.csv");
-    assert!(
-        out.starts_with(
-            "prediction,score_setosa,score_versicolor,score_virginica,proba_setosa,proba_"
-        ),
-        "{out}"
-    );
-    let sum: f64 = out
-        .lines()
-        .nth(1)
-        .unwrap()
-        .split(',')
-        .skip(4)
-        .map(|p| p.parse::<f64>().unwrap())
-        .sum();
+    assert!(out.starts_with("prediction,score_setosa,score_versicolor,score_virginica,proba_setosa,proba_"), "{out}");
+    let sum: f64 = out.lines().nth(1).unwrap().split(',').skip(4).map(|p| p.parse::<f64>().unwrap()).sum();
     assert!((sum - 1.0).abs() < 1e-12);
     // With or without labels, with or without names.
     let all = lab.text("predict iris.m3svm iris.csv");
     assert_eq!(all.lines().count(), 151);
-    let bare: String = lab
-        .read("iris.csv")
-        .lines()
-        .skip(1)
-        .map(|l| l.rsplit_once(',').unwrap().0.to_string() + "\n")
-        .collect();
+    let bare: String =
+        lab.read("iris.csv").lines().skip(1).map(|l| l.rsplit_once(',').unwrap().0.to_string() + "\n").collect();
     lab.write("bare.csv", &bare);
     assert_eq!(lab.text("predict iris.m3svm bare.csv"), all);
 }
@@ -114,10 +89,7 @@ fn predict() {
 #[test]
 fn class_names_are_quoted_in_csv() {
     let lab = Lab::new();
-    lab.write(
-        "odd.csv",
-        "x,label\n0,\"a,b\"\n1,\"say \"\"c\"\"\"\n0.1,\"a,b\"\n",
-    );
+    lab.write("odd.csv", "x,label\n0,\"a,b\"\n1,\"say \"\"c\"\"\"\n0.1,\"a,b\"\n");
     lab.text("train odd.csv -o odd.m3svm");
     assert_snapshot!(lab.text("predict odd.m3svm odd.csv"), @"");
 }
@@ -130,17 +102,9 @@ fn evaluate() {
     assert_eq!(answer["confusion"][0], serde_json::json!([50.0, 0.0, 0.0]));
     assert_eq!(answer["per_class"][2]["class"], "virginica");
     // One class is enough to evaluate, if not to train.
-    let one: String = lab
-        .read("iris.csv")
-        .lines()
-        .take(11)
-        .map(|l| format!("{l}\n"))
-        .collect();
+    let one: String = lab.read("iris.csv").lines().take(11).map(|l| format!("{l}\n")).collect();
     lab.write("one.csv", &one);
-    assert_eq!(
-        lab.json("evaluate iris.m3svm one.csv --json")["accuracy"],
-        1.0
-    );
+    assert_eq!(lab.json("evaluate iris.m3svm one.csv --json")["accuracy"], 1.0);
 }
 
 #[test]
@@ -148,20 +112,11 @@ fn many_classes_stay_readable() {
     let lab = Lab::new();
     let rows = (0..160).map(|i| {
         let (k, t) = (i % 40, f64::from(i % 40));
-        format!(
-            "{},{},{},person number {k}\n",
-            (t * 0.7).sin() * 9.0,
-            (t * 0.3).cos() * 9.0,
-            f64::from(i / 40) * 0.1
-        )
+        format!("{},{},{},person number {k}\n", (t * 0.7).sin() * 9.0, (t * 0.3).cos() * 9.0, f64::from(i / 40) * 0.1)
     });
     lab.write("many.csv", &rows.collect::<String>());
     lab.text("train many.csv -o many.m3svm --tol 1e-3");
-    for arguments in [
-        "inspect many.m3svm",
-        "evaluate many.m3svm many.csv",
-        "train many.csv --tol 1e-3",
-    ] {
+    for arguments in ["inspect many.m3svm", "evaluate many.m3svm many.csv", "train many.csv --tol 1e-3"] {
         let text = lab.text(arguments);
         let widest = text.lines().map(|l| l.chars().count()).max();
         assert!(widest <= Some(80), "{text}");
@@ -184,8 +139,7 @@ fn what_is_not_the_optimum_is_said_on_standard_error() {
     assert_eq!(output.status.code(), Some(0));
     let warning = stderr(&output);
     assert!(
-        warning
-            .starts_with("warning: not converged after 2 iterations, the relative duality gap is "),
+        warning.starts_with("warning: not converged after 2 iterations, the relative duality gap is "),
         "{warning}"
     );
     assert!(warning.ends_with("; raise --max-iter\n"), "{warning}");
@@ -202,21 +156,9 @@ fn a_trace_has_one_line_per_iteration() {
     let answer = lab.json("train iris.csv --json --trace trace.csv");
     let trace = lab.read("trace.csv");
     let mut lines = trace.lines();
-    assert_eq!(
-        lines.next(),
-        Some("iteration,seconds,objective,relative_gap")
-    );
-    let rows: Vec<Vec<f64>> = lines
-        .map(|l| {
-            l.split(',')
-                .map(|v| v.parse().unwrap_or(f64::NAN))
-                .collect()
-        })
-        .collect();
+    assert_eq!(lines.next(), Some("iteration,seconds,objective,relative_gap"));
+    let rows: Vec<Vec<f64>> = lines.map(|l| l.split(',').map(|v| v.parse().unwrap_or(f64::NAN)).collect()).collect();
     assert!(rows.iter().all(|r| r.len() == 4) && rows.len() > 1);
-    assert!(
-        rows.windows(2)
-            .all(|w| w[1][2] <= w[0][2] && w[1][1] >= w[0][1])
-    );
+    assert!(rows.windows(2).all(|w| w[1][2] <= w[0][2] && w[1][1] >= w[0][1]));
     assert!(rows.last().unwrap()[2] >= answer["objective"].as_f64().unwrap() * (1.0 - 1e-12));
 }

@@ -10,41 +10,17 @@ fn options_become_the_spec() {
         lab.json("inspect m --json")["spec"].take()
     };
     let it = spec("--p 3 --lambda 0.5 --delta 0.1 --epsilon 1e-5 --tol 1e-4 --seed 7");
-    assert_eq!(
-        (&it["penalty"]["p"], &it["penalty"]["lambda"]),
-        (&3.0.into(), &0.5.into())
-    );
-    assert_eq!(
-        (&it["loss"]["delta"], &it["epsilon"]),
-        (&0.1.into(), &1e-5.into())
-    );
-    assert_eq!(
-        (&it["tol"], &it["seed"], &it["max_iter"]),
-        (&1e-4.into(), &7.into(), &2.into())
-    );
+    assert_eq!((&it["penalty"]["p"], &it["penalty"]["lambda"]), (&3.0.into(), &0.5.into()));
+    assert_eq!((&it["loss"]["delta"], &it["epsilon"]), (&0.1.into(), &1e-5.into()));
+    assert_eq!((&it["tol"], &it["seed"], &it["max_iter"]), (&1e-4.into(), &7.into(), &2.into()));
     let it = spec("--method pairwise-lr --penalty l1 --scale minmax --no-intercept");
-    assert_eq!(
-        (&it["loss"]["name"], &it["penalty"]["norm"]),
-        (&"pairwise-logistic".into(), &"l1".into())
-    );
-    assert_eq!(
-        (&it["scaling"], &it["intercept"]),
-        (&"minmax".into(), &false.into())
-    );
+    assert_eq!((&it["loss"]["name"], &it["penalty"]["norm"]), (&"pairwise-logistic".into(), &"l1".into()));
+    assert_eq!((&it["scaling"], &it["intercept"]), (&"minmax".into(), &false.into()));
     let it = spec("--solver adam --learning-rate 0.1 --batch 10 --penalty ridge --lambda 2");
-    assert_eq!(
-        (&it["solver"]["learning_rate"], &it["solver"]["batch"]),
-        (&0.1.into(), &10.into())
-    );
-    assert_eq!(
-        (&it["penalty"]["name"], &it["penalty"]["lambda"]),
-        (&"ridge".into(), &2.0.into())
-    );
+    assert_eq!((&it["solver"]["learning_rate"], &it["solver"]["batch"]), (&0.1.into(), &10.into()));
+    assert_eq!((&it["penalty"]["name"], &it["penalty"]["lambda"]), (&"ridge".into(), &2.0.into()));
     let it = spec("--penalty none --class-weight balanced");
-    assert_eq!(
-        (&it["penalty"]["name"], &it["class_weight"]),
-        (&"none".into(), &"balanced".into())
-    );
+    assert_eq!((&it["penalty"]["name"], &it["class_weight"]), (&"none".into(), &"balanced".into()));
     let it = spec("--class-weight setosa=2,virginica=0.5");
     assert_eq!(it["class_weight"]["each"]["virginica"], 0.5);
 }
@@ -67,9 +43,6 @@ fn a_warm_start_at_the_optimum_is_quick() {
     let lab = Lab::trained();
     let cold = lab.json("train iris.csv --json --solver lbfgs");
     let warm = lab.json("train iris.csv --json --solver lbfgs --warm-start iris.m3svm");
-    assert!(
-        warm["iterations"].as_u64() < cold["iterations"].as_u64(),
-        "{warm} {cold}"
-    );
+    assert!(warm["iterations"].as_u64() < cold["iterations"].as_u64(), "{warm} {cold}");
     lab.text("train iris.csv --warm-start iris.m3svm -o iris.m3svm");
 }

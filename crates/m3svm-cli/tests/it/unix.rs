@@ -20,11 +20,7 @@ fn data_and_models_go_through_pipes() {
     let piped = |arguments: &str, input: &str| {
         let mut command = lab.command(arguments);
         // A pipe, not a file.
-        let mut cat = std::process::Command::new("cat")
-            .arg(lab.path(input))
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut cat = std::process::Command::new("cat").arg(lab.path(input)).stdout(Stdio::piped()).spawn().unwrap();
         let output = command.stdin(cat.stdout.take().unwrap()).output().unwrap();
         cat.wait().unwrap();
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
@@ -33,10 +29,7 @@ fn data_and_models_go_through_pipes() {
     let expected = lab.text("predict iris.m3svm iris.csv");
     assert_eq!(piped("predict iris.m3svm -", "iris.csv"), expected);
     assert_eq!(piped("predict /dev/stdin iris.csv", "iris.m3svm"), expected);
-    assert_eq!(
-        lab.text("predict iris.m3svm iris.csv -o /dev/stdout"),
-        expected
-    );
+    assert_eq!(lab.text("predict iris.m3svm iris.csv -o /dev/stdout"), expected);
     assert_snapshot!(lab.error("train iris.csv --json -o /dev/stdout"), @"");
 }
 
@@ -46,11 +39,7 @@ fn links_are_followed() {
     symlink("iris.m3svm", lab.path("link")).unwrap();
     let before = std::fs::read(lab.path("iris.m3svm")).unwrap();
     lab.text("train iris.csv --p 2 -o link");
-    assert!(
-        std::fs::symlink_metadata(lab.path("link"))
-            .unwrap()
-            .is_symlink()
-    );
+    assert!(std::fs::symlink_metadata(lab.path("link")).unwrap().is_symlink());
     assert_ne!(std::fs::read(lab.path("iris.m3svm")).unwrap(), before);
     symlink("iris.csv", lab.path("data")).unwrap();
     assert_snapshot!(lab.error("train data -o iris.csv"), @"");
@@ -62,56 +51,26 @@ fn a_full_disk_is_an_error() {
     let lab = Lab::trained();
     assert_snapshot!(lab.error("train iris.csv -o /dev/full"), @"");
     assert_snapshot!(lab.error("predict iris.m3svm iris.csv -o /dev/full"), @"");
-    for arguments in [
-        "train iris.csv",
-        "predict iris.m3svm iris.csv",
-        "inspect iris.m3svm",
-        "demo",
-        "man",
-    ] {
-        let full = std::fs::File::options()
-            .write(true)
-            .open("/dev/full")
-            .unwrap();
+    for arguments in ["train iris.csv", "predict iris.m3svm iris.csv", "inspect iris.m3svm", "demo", "man"] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
         let output = lab.command(arguments).stdout(full).output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{arguments}");
-        assert_eq!(
-            stderr(&output),
-            "error: standard output: No space left on device (os error 28)\n"
-        );
+        assert_eq!(stderr(&output), "error: standard output: No space left on device (os error 28)\n");
     }
 }
 
 #[test]
 fn a_reader_that_leaves_early_is_fine() {
     let lab = Lab::trained();
-    let rows = lab
-        .read("iris.csv")
-        .lines()
-        .skip(1)
-        .map(|l| format!("{l}\n"))
-        .collect::<String>();
+    let rows = lab.read("iris.csv").lines().skip(1).map(|l| format!("{l}\n")).collect::<String>();
     lab.write("long.csv", &rows.repeat(200));
-    for arguments in [
-        "predict iris.m3svm long.csv --scores",
-        "predict iris.m3svm long.csv --scores -o /dev/stdout",
-    ] {
-        let mut child = lab
-            .command(arguments)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+    for arguments in ["predict iris.m3svm long.csv --scores", "predict iris.m3svm long.csv --scores -o /dev/stdout"] {
+        let mut child = lab.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut first = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut first)
-            .unwrap();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
         assert!(first.starts_with("prediction,"));
         let output = child.wait_with_output().unwrap();
-        assert_eq!(
-            (output.status.code(), stderr(&output)),
-            (Some(0), String::new())
-        );
+        assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));
     }
 }
 
@@ -119,28 +78,14 @@ fn a_reader_that_leaves_early_is_fine() {
 #[test]
 fn ctrl_c_keeps_the_best_model_so_far() {
     let lab = Lab::new();
-    let trace =
-        "train iris.csv --solver adam --max-iter 1000000000 --tol 1e-300 -o best.m3svm --json";
+    let trace = "train iris.csv --solver adam --max-iter 1000000000 --tol 1e-300 -o best.m3svm --json";
     let started = Instant::now();
-    let mut child = lab
-        .command(trace)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = lab.command(trace).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     wait_for_handler(child.id());
-    let sent = std::process::Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status()
-        .unwrap();
+    let sent = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(sent.success());
     let mut told = String::new();
-    child
-        .stderr
-        .take()
-        .unwrap()
-        .read_to_string(&mut told)
-        .unwrap();
+    child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{told}");
     assert_snapshot!(told, @"");
@@ -157,10 +102,7 @@ fn wait_for_handler(process: u32) {
     const SIGINT: u32 = 2;
     loop {
         let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-        let caught = status
-            .lines()
-            .find_map(|l| l.strip_prefix("SigCgt:"))
-            .unwrap();
+        let caught = status.lines().find_map(|l| l.strip_prefix("SigCgt:")).unwrap();
         if u64::from_str_radix(caught.trim(), 16).unwrap() >> (SIGINT - 1) & 1 == 1 {
             return;
         }

@@ -134,8 +134,9 @@ pub trait Loss: Send + Sync + std::fmt::Debug {
         }
     }
 
-    /// Moves the dual state of consecutive rows along with a full Newton step whose scores change by `step`.
-    fn dual_rows(&self, _z: &[f64], _y: &[u32], _step: &[f64], _dual: &mut [f64]) {}
+    /// Moves the dual state of consecutive rows along with a Newton step that would change the scores by `step` and of which the
+    /// share `taken` was taken.
+    fn dual_rows(&self, _z: &[f64], _y: &[u32], _step: &[f64], _taken: f64, _dual: &mut [f64]) {}
 
     /// −ℓ*(∂ℓ/∂z) at a point where `value_grad` gave (`value`, `dz`): what the row adds to the lower bound. When called on
     /// `self` with the gradient of a relaxed loss, must still be a valid (if weaker) bound.

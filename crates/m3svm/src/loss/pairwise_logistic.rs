@@ -14,14 +14,7 @@ pub struct PairwiseLogistic {}
 /// log(1 + exp(t)) and its slope, for any t.
 fn softplus(t: f64) -> (f64, f64) {
     let e = (-t.abs()).exp();
-    (
-        t.max(0.0) + e.ln_1p(),
-        if t > 0.0 {
-            1.0 / (1.0 + e)
-        } else {
-            e / (1.0 + e)
-        },
-    )
+    (t.max(0.0) + e.ln_1p(), if t > 0.0 { 1.0 / (1.0 + e) } else { e / (1.0 + e) })
 }
 
 impl Loss for PairwiseLogistic {
@@ -51,11 +44,7 @@ impl Loss for PairwiseLogistic {
     fn curvature_rows(&self, z: &[f64], y: &[u32], _dual: &[f64], h: &mut [f64]) {
         let c = z.len() / y.len().max(1);
         for (i, y) in y.iter().enumerate() {
-            let (z, h, y) = (
-                &z[i * c..(i + 1) * c],
-                &mut h[i * c..(i + 1) * c],
-                *y as usize,
-            );
+            let (z, h, y) = (&z[i * c..(i + 1) * c], &mut h[i * c..(i + 1) * c], *y as usize);
             for k in 0..c {
                 let e = (-(z[k] - z[y]).abs()).exp();
                 h[k] = e / ((1.0 + e) * (1.0 + e));
@@ -67,11 +56,7 @@ impl Loss for PairwiseLogistic {
     /// Σ of the binary entropies.
     fn dual_value(&self, _z: &[f64], y: usize, _value: f64, dz: &[f64]) -> f64 {
         let part = |q: f64| if q > 0.0 { -q * q.ln() } else { 0.0 };
-        dz.iter()
-            .enumerate()
-            .filter(|(k, _)| *k != y)
-            .map(|(_, a)| part(*a) + part(1.0 - *a))
-            .sum()
+        dz.iter().enumerate().filter(|(k, _)| *k != y).map(|(_, a)| part(*a) + part(1.0 - *a)).sum()
     }
 
     /// P(k | k or l) = 1/(1 + exp(zₗ − zₖ)) for every pair: the one distribution that fits is the softmax of the scores.
@@ -89,11 +74,7 @@ mod tests {
         let mut dz = [0.0; 3];
         let value = PairwiseLogistic {}.value_grad(&[0.0, 3f64.ln(), 0.0], 0, &mut dz);
         assert!((value - 4f64.ln() - 2f64.ln()).abs() < 1e-15);
-        assert!(
-            (dz[1] - 0.75).abs() < 1e-15
-                && (dz[2] - 0.5).abs() < 1e-15
-                && (dz[0] + 1.25).abs() < 1e-15
-        );
+        assert!((dz[1] - 0.75).abs() < 1e-15 && (dz[2] - 0.5).abs() < 1e-15 && (dz[0] + 1.25).abs() < 1e-15);
         let value = PairwiseLogistic {}.value_grad(&[-1e4, 1e4, -2e4], 0, &mut dz);
         assert_eq!((value, dz), (2e4, [-1.0, 1.0, 0.0]));
     }

@@ -31,11 +31,7 @@ impl SmoothHinge {
         if r == 0.0 {
             return 0.5;
         }
-        if gamma > 0.0 {
-            0.5 * (1.0 + gamma / r)
-        } else {
-            0.5 * self.delta * self.delta / (r * (r - gamma))
-        }
+        if gamma > 0.0 { 0.5 * (1.0 + gamma / r) } else { 0.5 * self.delta * self.delta / (r * (r - gamma)) }
     }
 
     /// g(γ), likewise.
@@ -48,6 +44,15 @@ impl SmoothHinge {
         } else {
             0.5 * self.delta * self.delta / (r - gamma)
         }
+    }
+
+    /// The v that makes the curvature that of the secant over the whole step. For entries that jumped over the kink and so
+    /// cut the step short: the next one then sees them coming.
+    #[inline(always)]
+    fn secant(gamma: f64, moved: f64, r: f64, delta2: f64) -> f64 {
+        let end = gamma + moved;
+        let h = 0.5 * (end / (end * end + delta2).sqrt() - gamma / r) / moved;
+        ((1.0 - 2.0 * r * h) * r / gamma).clamp(-1.0, 1.0)
     }
 
     /// h = (1 − v·γ/r)/(2r), the primal-dual curvature; δ²/(2r³) once v = γ/r.
@@ -81,11 +86,7 @@ impl Loss for SmoothHinge {
             #[inline(always)]
             || {
                 for (i, value) in values.iter_mut().enumerate() {
-                    let (z, dz, y) = (
-                        &z[i * c..(i + 1) * c],
-                        &mut dz[i * c..(i + 1) * c],
-                        y[i] as usize,
-                    );
+                    let (z, dz, y) = (&z[i * c..(i + 1) * c], &mut dz[i * c..(i + 1) * c], y[i] as usize);
                     let base = 1.0 - z[y];
                     let (mut total, mut sum) = (0.0, 0.0);
                     for (d, z) in dz.iter_mut().zip(z) {
@@ -93,11 +94,7 @@ impl Loss for SmoothHinge {
                         let r = (gamma * gamma + delta2).sqrt();
                         // |γ| + r never cancels; `far` is the small one of the two roots ξ, s with ξ·s = δ²/4.
                         let near = 0.5 * (gamma.abs() + r);
-                        let far = if near > 0.0 {
-                            0.25 * delta2 / near
-                        } else {
-                            0.0
-                        };
+                        let far = if near > 0.0 { 0.25 * delta2 / near } else { 0.0 };
                         let xi = if gamma > 0.0 { near } else { far };
                         *d = if r > 0.0 { xi / r } else { 0.5 };
                         total += xi;
@@ -118,11 +115,7 @@ impl Loss for SmoothHinge {
         for k in (0..z.len()).filter(|&k| k != y) {
             let gamma = 1.0 - z[y] + z[k];
             let r = (gamma * gamma + self.delta * self.delta).sqrt();
-            h[k] = if r > 0.0 {
-                0.5 * self.delta * self.delta / (r * r * r)
-            } else {
-                0.0
-            };
+            h[k] = if r > 0.0 { 0.5 * self.delta * self.delta / (r * r * r) } else { 0.0 };
         }
         out.fill(0.0);
         Shape::Star.apply(&h, y, v, out);
@@ -132,11 +125,7 @@ impl Loss for SmoothHinge {
         if self.delta.is_finite() && (0.0..=1e6).contains(&self.delta) {
             return Ok(());
         }
-        Err(Error::param(
-            "delta",
-            self.delta,
-            "be a number from 0 to 1e6",
-        ))
+        Err(Error::param("delta", self.delta, "be a number from 0 to 1e6"))
     }
 
     fn relaxed(&self, mu: f64) -> Option<Box<dyn Loss>> {
@@ -175,11 +164,14 @@ impl Loss for SmoothHinge {
         );
     }
 
-    /// Linearises r·v = γ: Δv = (γ − rv)/r + (1 − vγ/r)Δγ/r, then clips each entry on its own. (One common step length
-    /// for all of v, the textbook rule, is blocked by single entries.)
-    fn dual_rows(&self, z: &[f64], y: &[u32], step: &[f64], dual: &mut [f64]) {
+    /// Linearises r·v = γ: Δv = (γ − rv)/r + (1 − vγ/r)Δγ/r. Each entry is then clipped on its own (one common step length for
+    /// all of v, the textbook rule, is blocked by single entries) and may use up at most 95 % of its distance to ±1, or
+    /// the curvature would forget in one step that the entry was active.
+    fn dual_rows(&self, z: &[f64], y: &[u32], step: &[f64], taken: f64, dual: &mut [f64]) {
+        const KEEP: f64 = 0.05;
         let c = z.len() / y.len().max(1);
         let delta2 = self.delta * self.delta;
+        let short = taken < 0.2;
         pulp::Arch::new().dispatch(
             #[inline(always)]
             || {
@@ -190,7 +182,11 @@ impl Loss for SmoothHinge {
                     for ((v, z), step) in v.iter_mut().zip(z).zip(step) {
                         let (gamma, moved) = (base + z, step - shift);
                         let r = (gamma * gamma + delta2).sqrt();
-                        *v = (gamma / r + (1.0 - *v * gamma / r) * moved / r).clamp(-1.0, 1.0);
+                        let next = gamma / r + (1.0 - *v * gamma / r) * moved / r;
+                        *v = next.clamp(-1.0 + KEEP * (1.0 + *v), 1.0 - KEEP * (1.0 - *v));
+                        if short && gamma * (gamma + moved) < 0.0 {
+                            *v = Self::secant(gamma, moved, r, delta2);
+                        }
                     }
                 }
             },
@@ -200,11 +196,7 @@ impl Loss for SmoothHinge {
     /// Σ_{k≠y} (αₖ + δ√(αₖ(1 − αₖ))), valid for any α in [0, 1] and so also for the slopes of a wider smoothing.
     fn dual_value(&self, _z: &[f64], y: usize, _value: f64, dz: &[f64]) -> f64 {
         let pay = |a: f64| a + self.delta * (a * (1.0 - a)).max(0.0).sqrt();
-        dz.iter()
-            .enumerate()
-            .filter(|(k, _)| *k != y)
-            .map(|(_, a)| pay(a.clamp(0.0, 1.0)))
-            .sum()
+        dz.iter().enumerate().filter(|(k, _)| *k != y).map(|(_, a)| pay(a.clamp(0.0, 1.0))).sum()
     }
 }
 
@@ -234,11 +226,7 @@ mod tests {
             for i in 0..3 {
                 let mut one = [0.0; 3];
                 let value = loss.value_grad(&z[3 * i..3 * i + 3], y[i] as usize, &mut one);
-                assert!(
-                    (value - values[i]).abs() <= 1e-14 * value.max(1.0),
-                    "{value} {}",
-                    values[i]
-                );
+                assert!((value - values[i]).abs() <= 1e-14 * value.max(1.0), "{value} {}", values[i]);
                 (0..3).for_each(|k| assert!((one[k] - dz[3 * i + k]).abs() < 1e-14));
             }
         }

@@ -44,19 +44,15 @@ impl Loss for Softmax {
 
     fn curvature_rows(&self, z: &[f64], y: &[u32], _dual: &[f64], h: &mut [f64]) {
         h.copy_from_slice(z);
-        h.chunks_exact_mut(z.len() / y.len().max(1))
-            .for_each(|row| {
-                normalise(row);
-            });
+        h.chunks_exact_mut(z.len() / y.len().max(1)).for_each(|row| {
+            normalise(row);
+        });
     }
 
     /// The entropy of the predicted probabilities, without the cancellation of `value − ⟨dz, z⟩` at confident rows.
     fn dual_value(&self, _z: &[f64], y: usize, _value: f64, dz: &[f64]) -> f64 {
         let entropy = |q: f64| if q > 0.0 { -q * q.ln() } else { 0.0 };
-        dz.iter()
-            .enumerate()
-            .map(|(k, g)| entropy(if k == y { g + 1.0 } else { *g }))
-            .sum()
+        dz.iter().enumerate().map(|(k, g)| entropy(if k == y { g + 1.0 } else { *g })).sum()
     }
 
     fn probabilities(&self, z: &mut [f64]) -> bool {
@@ -73,11 +69,7 @@ mod tests {
     fn by_hand_and_without_overflow() {
         let mut dz = [0.0; 2];
         let value = Softmax {}.value_grad(&[0.0, 3f64.ln()], 0, &mut dz);
-        assert!(
-            (value - 4f64.ln()).abs() < 1e-15
-                && (dz[0] + 0.75).abs() < 1e-15
-                && (dz[1] - 0.75).abs() < 1e-15
-        );
+        assert!((value - 4f64.ln()).abs() < 1e-15 && (dz[0] + 0.75).abs() < 1e-15 && (dz[1] - 0.75).abs() < 1e-15);
         let value = Softmax {}.value_grad(&[1e4, -1e4], 0, &mut dz);
         assert_eq!((value, dz), (0.0, [0.0, 0.0]));
         let value = Softmax {}.value_grad(&[1e4, -1e4], 1, &mut dz);

@@ -41,25 +41,15 @@ impl Curvature {
     }
 
     /// Pair terms at the class vectors `vectors` (c×d).
-    pub(crate) fn pairs(
-        vectors: Vec<f64>,
-        classes: usize,
-        scalar: Vec<f64>,
-        sigma: Vec<f64>,
-    ) -> Self {
+    pub(crate) fn pairs(vectors: Vec<f64>, classes: usize, scalar: Vec<f64>, sigma: Vec<f64>) -> Self {
         let features = vectors.len() / classes;
-        Self {
-            scalar,
-            sigma,
-            vectors,
-            ..Self::ridge(0.0, features, classes)
-        }
+        Self { scalar, sigma, vectors, ..Self::ridge(0.0, features, classes) }
     }
 
     /// Writes x and y of a pair; `false` if σ is 0.
     fn directions(&self, pair: usize, k: usize, l: usize, x: &mut [f64], y: &mut [f64]) -> bool {
         let d = self.features;
-        let mut write = |stored: &Option<Vec<f64>>, out: &mut [f64]| match stored {
+        let write = |stored: &Option<Vec<f64>>, out: &mut [f64]| match stored {
             Some(s) => out.copy_from_slice(&s[pair * d..(pair + 1) * d]),
             None => (0..d).for_each(|j| out[j] = self.vectors[k * d + j] - self.vectors[l * d + j]),
         };
@@ -100,21 +90,12 @@ impl Curvature {
             axpy(-1.0, &u, &mut sum[l * d..(l + 1) * d]);
         });
         for (j, row) in out.chunks_exact_mut(c).enumerate() {
-            row.iter_mut()
-                .enumerate()
-                .for_each(|(k, o)| *o += sum[k * d + j]);
+            row.iter_mut().enumerate().for_each(|(k, o)| *o += sum[k * d + j]);
         }
     }
 
     /// Adds B of a pair to the leading d×d lower triangle of a column-major matrix with the given column stride.
-    pub(crate) fn add_pair(
-        &self,
-        pair: usize,
-        k: usize,
-        l: usize,
-        block: &mut [f64],
-        stride: usize,
-    ) {
+    pub(crate) fn add_pair(&self, pair: usize, k: usize, l: usize, block: &mut [f64], stride: usize) {
         if self.scalar.is_empty() {
             return;
         }
@@ -125,40 +106,12 @@ impl Curvature {
             for j in 0..d {
                 let (xj, yj) = (half * x[j], half * y[j]);
                 let column = &mut block[j * stride + j..j * stride + d];
-                column
-                    .iter_mut()
-                    .zip(x[j..].iter().zip(&y[j..]))
-                    .for_each(|(b, (x, y))| *b += x * yj + y * xj);
+                column.iter_mut().zip(x[j..].iter().zip(&y[j..])).for_each(|(b, (x, y))| *b += x * yj + y * xj);
             }
         }
         for j in 0..d {
             let e = self.diagonal.as_ref().map_or(0.0, |e| e[pair * d + j]);
             block[j * stride + j] += self.scalar[pair] + e;
         }
-    }
-
-    /// Adds its diagonal to `out` (d×c).
-    pub(crate) fn add_diagonal(&self, out: &mut [f64]) {
-        let (d, c) = (self.features, self.classes);
-        out.iter_mut().for_each(|o| *o += self.ridge);
-        if self.scalar.is_empty() {
-            return;
-        }
-        let (mut x, mut y) = (vec![0.0; d], vec![0.0; d]);
-        pairs(c, |pair, k, l| {
-            let rank_one = self.directions(pair, k, l, &mut x, &mut y);
-            for j in 0..d {
-                let e = self.diagonal.as_ref().map_or(0.0, |e| e[pair * d + j]);
-                let b = self.scalar[pair]
-                    + e
-                    + if rank_one {
-                        self.sigma[pair] * x[j] * y[j]
-                    } else {
-                        0.0
-                    };
-                out[j * c + k] += b.max(0.0);
-                out[j * c + l] += b.max(0.0);
-            }
-        });
     }
 }

@@ -127,9 +127,7 @@ pub(crate) fn by_class(w: &[f64], classes: usize) -> Vec<f64> {
     let d = w.len() / classes;
     let mut out = vec![0.0; w.len()];
     for (j, row) in w.chunks_exact(classes).enumerate() {
-        row.iter()
-            .enumerate()
-            .for_each(|(k, v)| out[k * d + j] = *v);
+        row.iter().enumerate().for_each(|(k, v)| out[k * d + j] = *v);
     }
     out
 }

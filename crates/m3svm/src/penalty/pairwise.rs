@@ -48,12 +48,7 @@ impl Default for Pairwise {
 impl Pairwise {
     /// The penalty itself, without rounding.
     pub fn new(norm: Norm, lambda: f64, p: f64) -> Self {
-        Self {
-            lambda,
-            p,
-            norm,
-            tau: 0.0,
-        }
+        Self { lambda, p, norm, tau: 0.0 }
     }
 
     /// r: the (rounded) norm of one difference. The ℓ1 norm writes √(uⱼ² + τ²) into `parts`.
@@ -62,10 +57,7 @@ impl Pairwise {
         match self.norm {
             Norm::L2 => (dot(u, u) + tau2).sqrt(),
             Norm::L1 => {
-                parts
-                    .iter_mut()
-                    .zip(u)
-                    .for_each(|(r, u)| *r = (u * u + tau2).sqrt());
+                parts.iter_mut().zip(u).for_each(|(r, u)| *r = (u * u + tau2).sqrt());
                 parts.iter().sum()
             }
         }
@@ -73,20 +65,12 @@ impl Pairwise {
 
     /// λ p r^(p−1), the slope in r; 0 at r = 0 (a subgradient where p = 1).
     fn slope(&self, r: f64) -> f64 {
-        if r > 0.0 {
-            self.lambda * self.p * r.powf(self.p - 1.0)
-        } else {
-            0.0
-        }
+        if r > 0.0 { self.lambda * self.p * r.powf(self.p - 1.0) } else { 0.0 }
     }
 
     /// λ p (p−1) r^(p−2), the second derivative in r; 0 where it does not exist.
     fn bend(&self, r: f64) -> f64 {
-        if r > 0.0 {
-            self.lambda * self.p * (self.p - 1.0) * r.powf(self.p - 2.0)
-        } else {
-            0.0
-        }
+        if r > 0.0 { self.lambda * self.p * (self.p - 1.0) * r.powf(self.p - 2.0) } else { 0.0 }
     }
 
     /// Whether there is a kink (at equal class vectors, or at equal entries) that needs rounding off.
@@ -102,10 +86,7 @@ impl Pairwise {
                 let a = if r > 0.0 { slope / r } else { 0.0 };
                 u.iter_mut().for_each(|u| *u *= a);
             }
-            Norm::L1 => u
-                .iter_mut()
-                .zip(parts)
-                .for_each(|(u, r)| *u = if *r > 0.0 { slope * *u / r } else { 0.0 }),
+            Norm::L1 => u.iter_mut().zip(parts).for_each(|(u, r)| *u = if *r > 0.0 { slope * *u / r } else { 0.0 }),
         }
     }
 
@@ -120,9 +101,7 @@ impl Pairwise {
         let (mut u, mut parts) = (vec![0.0; d], vec![0.0; d]);
         pairs(classes, |pair, k, l| {
             let (a, b) = (&vectors[k * d..(k + 1) * d], &vectors[l * d..(l + 1) * d]);
-            u.iter_mut()
-                .zip(a.iter().zip(b))
-                .for_each(|(u, (a, b))| *u = a - b);
+            u.iter_mut().zip(a.iter().zip(b)).for_each(|(u, (a, b))| *u = a - b);
             let r = self.length(&u, &mut parts);
             f(pair, k, l, &mut u, &mut parts, r);
         });
@@ -141,23 +120,15 @@ impl Penalty for Pairwise {
             axpy(-1.0, u, &mut sum[l * d..(l + 1) * d]);
         });
         for (j, row) in grad.chunks_exact_mut(classes).enumerate() {
-            row.iter_mut()
-                .enumerate()
-                .for_each(|(k, g)| *g += sum[k * d + j]);
+            row.iter_mut().enumerate().for_each(|(k, g)| *g += sum[k * d + j]);
         }
-        if self.lambda > 0.0 {
-            self.lambda * value
-        } else {
-            0.0
-        }
+        if self.lambda > 0.0 { self.lambda * value } else { 0.0 }
     }
 
     fn value(&self, w: &[f64], classes: usize) -> f64 {
         let mut value = 0.0;
         if self.lambda > 0.0 {
-            self.visit(&by_class(w, classes), classes, |_, _, _, _, _, r| {
-                value += r.powf(self.p)
-            });
+            self.visit(&by_class(w, classes), classes, |_, _, _, _, _, r| value += r.powf(self.p));
         }
         self.lambda * value
     }
@@ -183,11 +154,7 @@ impl Penalty for Pairwise {
         if self.p.is_finite() && self.p > 0.0 && self.p <= 1000.0 {
             return Ok(());
         }
-        Err(Error::param(
-            "p",
-            self.p,
-            "be greater than 0 and at most 1000",
-        ))
+        Err(Error::param("p", self.p, "be greater than 0 and at most 1000"))
     }
 
     fn convex(&self) -> bool {
@@ -199,26 +166,17 @@ impl Penalty for Pairwise {
     }
 
     fn relaxed(&self, tau: f64) -> Option<Box<dyn Penalty>> {
-        (self.kinked() && tau > self.tau)
-            .then(|| Box::new(Self { tau, ..*self }) as Box<dyn Penalty>)
+        (self.kinked() && tau > self.tau).then(|| Box::new(Self { tau, ..*self }) as Box<dyn Penalty>)
     }
 
     fn dual_len(&self, features: usize, classes: usize) -> usize {
-        if self.kinked() {
-            classes * (classes - 1) / 2 * features
-        } else {
-            0
-        }
+        if self.kinked() { classes * (classes - 1) / 2 * features } else { 0 }
     }
 
     fn curvature(&self, w: &[f64], classes: usize, dual: &[f64]) -> Curvature {
         if self.p < 1.0 {
             // Concave in r: the tangent in r² majorises it (iteratively reweighted ridge), so every step descends.
-            return Self {
-                p: self.p.max(1e-9),
-                ..*self
-            }
-            .majoriser(w, classes);
+            return Self { p: self.p.max(1e-9), ..*self }.majoriser(w, classes);
         }
         self.exact_curvature(w, classes, dual)
     }
@@ -273,41 +231,18 @@ impl Penalty for Pairwise {
         let mut square = 0.0;
         for (w, g) in w.chunks_exact(classes).zip(grad.chunks_exact(classes)) {
             let mean = g.iter().sum::<f64>() * scale;
-            square += w
-                .iter()
-                .map(|w| (mean - 2.0 * epsilon * w).powi(2))
-                .sum::<f64>();
+            square += w.iter().map(|w| (mean - 2.0 * epsilon * w).powi(2)).sum::<f64>();
         }
-        let quadratic = if epsilon > 0.0 {
-            square / (4.0 * epsilon)
-        } else {
-            0.0
-        };
+        let quadratic = if epsilon > 0.0 { square / (4.0 * epsilon) } else { 0.0 };
         if self.p == 1.0 {
             let top = norms.iter().copied().fold(0.0, f64::max);
-            let limit = if top > self.lambda {
-                self.lambda / top
-            } else {
-                1.0
-            };
-            return DualTerms {
-                conjugate: 0.0,
-                power: 1.0,
-                quadratic,
-                limit,
-            };
+            let limit = if top > self.lambda { self.lambda / top } else { 1.0 };
+            return DualTerms { conjugate: 0.0, power: 1.0, quadratic, limit };
         }
         let power = self.p / (self.p - 1.0);
         let base = self.lambda * self.p;
-        let conjugate = self.lambda
-            * (self.p - 1.0)
-            * norms.iter().map(|z| (z / base).powf(power)).sum::<f64>();
-        DualTerms {
-            conjugate,
-            power,
-            quadratic,
-            limit: 1.0,
-        }
+        let conjugate = self.lambda * (self.p - 1.0) * norms.iter().map(|z| (z / base).powf(power)).sum::<f64>();
+        DualTerms { conjugate, power, quadratic, limit: 1.0 }
     }
 }
 
@@ -329,11 +264,7 @@ impl Pairwise {
             match self.norm {
                 Norm::L2 => {
                     // λ p r^(p−2) [I + (p−2) ûûᵀ], with the dual in place of one û below p = 2.
-                    scalar[pair] = if r > 0.0 {
-                        slope / r
-                    } else {
-                        2.0 * self.lambda
-                    };
+                    scalar[pair] = if r > 0.0 { slope / r } else { 2.0 * self.lambda };
                     let part = (self.p - 2.0) * scalar[pair];
                     sigma[pair] = if r == 0.0 {
                         0.0
@@ -374,15 +305,9 @@ impl Pairwise {
         let count = classes * (classes - 1) / 2;
         let mut scalar = vec![0.0; count];
         let mut diagonal = Vec::new();
-        self.visit(&vectors, classes, |pair, _, _, _, parts, r| {
-            match self.norm {
-                Norm::L2 => scalar[pair] = if r > 0.0 { self.slope(r) / r } else { 0.0 },
-                Norm::L1 => diagonal.extend(
-                    parts
-                        .iter()
-                        .map(|q| if *q > 0.0 { self.slope(r) / q } else { 0.0 }),
-                ),
-            }
+        self.visit(&vectors, classes, |pair, _, _, _, parts, r| match self.norm {
+            Norm::L2 => scalar[pair] = if r > 0.0 { self.slope(r) / r } else { 0.0 },
+            Norm::L1 => diagonal.extend(parts.iter().map(|q| if *q > 0.0 { self.slope(r) / q } else { 0.0 })),
         });
         debug_assert!(diagonal.is_empty() || diagonal.len() == count * d);
         let mut out = Curvature::pairs(vectors, classes, scalar, vec![0.0; count]);

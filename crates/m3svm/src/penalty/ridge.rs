@@ -22,18 +22,12 @@ pub(super) fn check_lambda(lambda: f64) -> Result<()> {
     if lambda.is_finite() && lambda >= 0.0 {
         return Ok(());
     }
-    Err(Error::param(
-        "lambda",
-        lambda,
-        "be a finite number of at least 0",
-    ))
+    Err(Error::param("lambda", lambda, "be a finite number of at least 0"))
 }
 
 impl Penalty for Ridge {
     fn value_grad(&self, w: &[f64], classes: usize, grad: &mut [f64]) -> f64 {
-        grad.iter_mut()
-            .zip(w)
-            .for_each(|(g, w)| *g += 2.0 * self.lambda * w);
+        grad.iter_mut().zip(w).for_each(|(g, w)| *g += 2.0 * self.lambda * w);
         self.value(w, classes)
     }
 
@@ -42,9 +36,7 @@ impl Penalty for Ridge {
     }
 
     fn hess_vec(&self, _w: &[f64], _classes: usize, v: &[f64], out: &mut [f64]) {
-        out.iter_mut()
-            .zip(v)
-            .for_each(|(o, v)| *o += 2.0 * self.lambda * v);
+        out.iter_mut().zip(v).for_each(|(o, v)| *o += 2.0 * self.lambda * v);
     }
 
     fn check(&self) -> Result<()> {
@@ -55,24 +47,9 @@ impl Penalty for Ridge {
         Curvature::ridge(2.0 * self.lambda, w.len() / classes, classes)
     }
 
-    fn dual_terms(
-        &self,
-        _w: &[f64],
-        _classes: usize,
-        loss_grad: &[f64],
-        epsilon: f64,
-    ) -> DualTerms {
+    fn dual_terms(&self, _w: &[f64], _classes: usize, loss_grad: &[f64], epsilon: f64) -> DualTerms {
         let square = dot(loss_grad, loss_grad);
-        let quadratic = if square == 0.0 {
-            0.0
-        } else {
-            square / (4.0 * (self.lambda + epsilon))
-        };
-        DualTerms {
-            conjugate: 0.0,
-            power: 2.0,
-            quadratic,
-            limit: 1.0,
-        }
+        let quadratic = if square == 0.0 { 0.0 } else { square / (4.0 * (self.lambda + epsilon)) };
+        DualTerms { conjugate: 0.0, power: 2.0, quadratic, limit: 1.0 }
     }
 }

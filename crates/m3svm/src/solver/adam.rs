@@ -22,21 +22,14 @@ pub struct Adam {
 
 impl Default for Adam {
     fn default() -> Self {
-        Self {
-            learning_rate: 0.01,
-            batch: None,
-        }
+        Self { learning_rate: 0.01, batch: None }
     }
 }
 
 impl Adam {
     pub(crate) fn check(&self) -> Result<()> {
         if !(self.learning_rate.is_finite() && self.learning_rate > 0.0) {
-            return Err(Error::param(
-                "learning-rate",
-                self.learning_rate,
-                "be a finite number greater than 0",
-            ));
+            return Err(Error::param("learning-rate", self.learning_rate, "be a finite number greater than 0"));
         }
         match self.batch {
             Some(0) => Err(Error::param("batch", 0, "be at least 1")),
@@ -75,8 +68,7 @@ impl Adam {
                     rows.shuffle(&mut random);
                     for part in rows.chunks(batch) {
                         // The average of the estimates along the epoch, for display.
-                        value += f.eval_rows(part, &theta, &mut grad) * part.len() as f64
-                            / rows.len() as f64;
+                        value += f.eval_rows(part, &theta, &mut grad) * part.len() as f64 / rows.len() as f64;
                         moments.step(self.learning_rate, &grad, &mut theta);
                     }
                 }
@@ -91,28 +83,13 @@ impl Adam {
                 break Stop::Converged;
             }
             let relative_gap = best.certificate.relative_gap();
-            let progress = Progress {
-                iteration: epoch,
-                evaluations,
-                objective: lowest,
-                relative_gap,
-            };
+            let progress = Progress { iteration: epoch, evaluations, objective: lowest, relative_gap };
             if watch(&progress).is_break() {
                 break Stop::Interrupted;
             }
         };
-        let stop = if best.update(&theta, limits.tol, &mut evaluations) {
-            Stop::Converged
-        } else {
-            stop
-        };
-        Ok(Solution {
-            theta: best.theta,
-            certificate: best.certificate,
-            stop,
-            iterations: epoch,
-            evaluations,
-        })
+        let stop = if best.update(&theta, limits.tol, &mut evaluations) { Stop::Converged } else { stop };
+        Ok(Solution { theta: best.theta, certificate: best.certificate, stop, iterations: epoch, evaluations })
     }
 }
 
@@ -124,23 +101,14 @@ struct Moments {
 
 impl Moments {
     fn new(len: usize) -> Self {
-        Self {
-            first: vec![0.0; len],
-            second: vec![0.0; len],
-            steps: 0,
-        }
+        Self { first: vec![0.0; len], second: vec![0.0; len], steps: 0 }
     }
 
     fn step(&mut self, rate: f64, grad: &[f64], theta: &mut [f64]) {
         const BETA: (f64, f64) = (0.9, 0.999);
         self.steps += 1;
         let (a, b) = (1.0 - BETA.0.powi(self.steps), 1.0 - BETA.1.powi(self.steps));
-        for (((t, g), m), v) in theta
-            .iter_mut()
-            .zip(grad)
-            .zip(&mut self.first)
-            .zip(&mut self.second)
-        {
+        for (((t, g), m), v) in theta.iter_mut().zip(grad).zip(&mut self.first).zip(&mut self.second) {
             *m = BETA.0 * *m + (1.0 - BETA.0) * g;
             *v = BETA.1 * *v + (1.0 - BETA.1) * g * g;
             *t -= rate * (*m / a) / ((*v / b).sqrt() + 1e-8);

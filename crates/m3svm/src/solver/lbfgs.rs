@@ -59,12 +59,8 @@ impl Lbfgs {
             if iteration % CERTIFY_EVERY == 0 && best.update(&theta, limits.tol, &mut evaluations) {
                 break Stop::Converged;
             }
-            let progress = Progress {
-                iteration,
-                evaluations,
-                objective: value,
-                relative_gap: best.certificate.relative_gap(),
-            };
+            let progress =
+                Progress { iteration, evaluations, objective: value, relative_gap: best.certificate.relative_gap() };
             if watch(&progress).is_break() {
                 break Stop::Interrupted;
             }
@@ -78,11 +74,7 @@ impl Lbfgs {
                 step = grad.iter().map(|g| -g).collect();
                 slope = -dot(&grad, &grad);
             }
-            let first = if memory.is_empty() {
-                1.0 / dot(&grad, &grad).sqrt().max(1e-300)
-            } else {
-                1.0
-            };
+            let first = if memory.is_empty() { 1.0 / dot(&grad, &grad).sqrt().max(1e-300) } else { 1.0 };
             let found = search(value, slope, first, |t| {
                 next.copy_from_slice(&theta);
                 axpy(t, &step, &mut next);
@@ -105,18 +97,8 @@ impl Lbfgs {
             std::mem::swap(&mut grad, &mut next_grad);
             value = found.value;
         };
-        let stop = if best.update(&theta, limits.tol, &mut evaluations) {
-            Stop::Converged
-        } else {
-            stop
-        };
-        Ok(Solution {
-            theta: best.theta,
-            certificate: best.certificate,
-            stop,
-            iterations: iteration,
-            evaluations,
-        })
+        let stop = if best.update(&theta, limits.tol, &mut evaluations) { Stop::Converged } else { stop };
+        Ok(Solution { theta: best.theta, certificate: best.certificate, stop, iterations: iteration, evaluations })
     }
 }
 
@@ -129,15 +111,8 @@ pub(super) struct Best<'a> {
 
 impl<'a> Best<'a> {
     pub(super) fn new(f: &'a dyn Objective, theta: &[f64]) -> Self {
-        let certificate = Certificate {
-            objective: f64::INFINITY,
-            lower_bound: None,
-        };
-        Self {
-            f,
-            theta: theta.to_vec(),
-            certificate,
-        }
+        let certificate = Certificate { objective: f64::INFINITY, lower_bound: None };
+        Self { f, theta: theta.to_vec(), certificate }
     }
 
     /// Certifies a point; `true` if the gap is within `tol`.
@@ -150,12 +125,9 @@ impl<'a> Best<'a> {
             self.theta = theta;
         }
         if let Some(bound) = found.lower_bound {
-            self.certificate.lower_bound =
-                Some(self.certificate.lower_bound.map_or(bound, |b| b.max(bound)));
+            self.certificate.lower_bound = Some(self.certificate.lower_bound.map_or(bound, |b| b.max(bound)));
         }
-        self.certificate
-            .relative_gap()
-            .is_some_and(|gap| gap <= tol)
+        self.certificate.relative_gap().is_some_and(|gap| gap <= tol)
     }
 }
 
@@ -166,10 +138,7 @@ struct Memory {
 
 impl Memory {
     fn new(room: usize) -> Self {
-        Self {
-            pairs: VecDeque::new(),
-            room,
-        }
+        Self { pairs: VecDeque::new(), room }
     }
 
     fn is_empty(&self) -> bool {

@@ -9,13 +9,10 @@ pub(crate) struct Found {
 
 /// Looks for a step along which `f(t) → (value, slope)` decreases enough (Armijo); starts at `t = first`. Along convex functions the
 /// slopes bracket the minimiser, and interpolation finds it in a few trials. `None` if no step lowers the value within rounding.
-pub(crate) fn search(
-    value: f64,
-    slope: f64,
-    first: f64,
-    mut f: impl FnMut(f64) -> (f64, f64),
-) -> Option<Found> {
+pub(crate) fn search(value: f64, slope: f64, first: f64, mut f: impl FnMut(f64) -> (f64, f64)) -> Option<Found> {
     const ENOUGH: f64 = 1e-4;
+    const REST: f64 = 0.3;
+    const STEEP: f64 = 0.7;
     let rounding = 4.0 * f64::EPSILON * value.abs();
     let (mut low, mut low_value, mut low_slope) = (0.0, value, slope);
     let mut high: Option<(f64, f64, f64)> = None;
@@ -25,12 +22,17 @@ pub(crate) fn search(
         let usable = at.is_finite() && dt.is_finite();
         // Near the optimum the decrease drowns in rounding; the slope still tells.
         let flat = usable && (at - value).abs() <= rounding && dt.abs() <= 0.9 * slope.abs();
-        if usable && (at <= value + ENOUGH * t * slope || flat) {
-            return Some(Found {
-                step: t,
-                value: at,
-                evaluations,
-            });
+        let lower = usable && at <= value + ENOUGH * t * slope;
+        // A full step is taken as it is. A shortened one must have used up most of the slope: evaluations along the line
+        // are cheap, new directions are not.
+        // The line still falls steeply: the model was too stiff, go on.
+        if lower && high.is_none() && dt < -STEEP * slope.abs() && t < 1e6 * first {
+            (low, low_value, low_slope) = (t, at, dt);
+            t *= 4.0;
+            continue;
+        }
+        if flat || (lower && (high.is_none() || dt.abs() <= REST * slope.abs() || evaluations >= 12)) {
+            return Some(Found { step: t, value: at, evaluations });
         }
         if usable && dt < 0.0 && at <= low_value + rounding {
             (low, low_value, low_slope) = (t, at, dt);
@@ -60,11 +62,7 @@ fn interpolate(a: f64, fa: f64, ga: f64, b: f64, fb: f64, gb: f64) -> f64 {
     } else {
         a + 0.5 * width
     };
-    if guess.is_finite() {
-        guess.clamp(a + 0.05 * width, b - 0.1 * width)
-    } else {
-        a + 0.5 * width
-    }
+    if guess.is_finite() { guess.clamp(a + 0.1 * width, b - 0.1 * width) } else { a + 0.5 * width }
 }
 
 #[cfg(test)]
@@ -77,11 +75,7 @@ mod tests {
         // f(t) = (1000t)^16 − t: the full step is absurd, the search must come down to ~1e-3.
         let f = |t: f64| ((1e3 * t).powi(16) - t, 16e3 * (1e3 * t).powi(15) - 1.0);
         let found = search(0.0, -1.0, 1.0, f).unwrap();
-        assert!(
-            found.value < 0.0 && found.evaluations < 30,
-            "{}",
-            found.evaluations
-        );
+        assert!(found.value < 0.0 && found.evaluations < 30, "{}", found.evaluations);
         assert!(search(0.0, -1.0, 1.0, |t| (t, 1.0)).is_none());
     }
 }

@@ -105,12 +105,7 @@ pub enum AnySolver {
 impl AnySolver {
     /// One of each, for test tables and help texts.
     pub fn examples() -> [Self; 4] {
-        [
-            Self::Auto,
-            Self::Newton(Newton {}),
-            Self::Lbfgs(Lbfgs::default()),
-            Self::Adam(Adam::default()),
-        ]
+        [Self::Auto, Self::Newton(Newton {}), Self::Lbfgs(Lbfgs::default()), Self::Adam(Adam::default())]
     }
 
     /// The name.

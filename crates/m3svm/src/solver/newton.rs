@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::line_search::search;
-use super::system::{Dense, Matrix};
+use super::system::{Matrix, System};
 use super::{Limits, Progress, Solution, Stop, Watch};
 use crate::certificate::Certificate;
 use crate::error::{Error, Result};
@@ -34,13 +34,11 @@ impl Newton {
         limits: &Limits,
         watch: &mut Watch<'_>,
     ) -> Result<Solution> {
-        let mut path = Path::new(risk, start);
+        let mut path = Path::new(risk, start, limits.tol);
         loop {
             path.evaluate();
             if !path.value.is_finite() {
-                return Err(Error::Diverged {
-                    iteration: path.iterations,
-                });
+                return Err(Error::Diverged { iteration: path.iterations });
             }
             let gap = path.best_gap();
             let settled = match gap {
@@ -69,6 +67,17 @@ impl Newton {
     }
 }
 
+/// By how much to cut the smoothing, given the Newton decrement relative to the value: the closer to the path, the bolder.
+fn shrink(decrement: f64) -> f64 {
+    match decrement {
+        d if d < 0.02 => 0.1,
+        d if d < 0.1 => 0.2,
+        d if d < 0.3 => 0.4,
+        d if d < 1.0 => 0.6,
+        _ => 1.0,
+    }
+}
+
 /// One run along the path.
 struct Path<'a> {
     risk: &'a Risk<'a>,
@@ -89,16 +98,17 @@ struct Path<'a> {
     step_z: Vec<f64>,
     value: f64,
     decrement: f64,
-    dense: Dense,
+    system: System,
     best: Certificate,
     best_theta: Vec<f64>,
     iterations: usize,
     evaluations: usize,
     stalled: usize,
+    tol: f64,
 }
 
 impl<'a> Path<'a> {
-    fn new(risk: &'a Risk<'a>, mut theta: Vec<f64>) -> Self {
+    fn new(risk: &'a Risk<'a>, mut theta: Vec<f64>, tol: f64) -> Self {
         risk.centre(&mut theta);
         let (n, c) = (risk.terms(), risk.classes);
         let mut path = Self {
@@ -117,15 +127,13 @@ impl<'a> Path<'a> {
             step_z: vec![0.0; n * c],
             value: 0.0,
             decrement: f64::INFINITY,
-            dense: Dense::new(risk.y, c),
-            best: Certificate {
-                objective: f64::INFINITY,
-                lower_bound: None,
-            },
+            system: System::new(risk),
+            best: Certificate { objective: f64::INFINITY, lower_bound: None },
             best_theta: theta.clone(),
             iterations: 0,
             evaluations: 0,
             stalled: 0,
+            tol,
             theta,
         };
         path.risk.scores(&path.theta, &mut path.z);
@@ -149,20 +157,18 @@ impl<'a> Path<'a> {
         self.evaluations += 1;
         self.grad.copy_from_slice(&self.loss_grad);
         self.value = sums.value + self.risk.penalty_grad(penalty, &self.theta, &mut self.grad);
-        let objective = if self.loss.is_none() && self.penalty.is_none() {
-            self.value
-        } else {
-            self.exact_value()
-        };
+        let objective = if self.loss.is_none() && self.penalty.is_none() { self.value } else { self.exact_value() };
+        // What rounding off costs at this point: once it is far below the tolerance, finer is only harder.
+        if self.value - objective <= 0.05 * self.tol * objective {
+            self.at_end = true;
+        }
         self.remember(objective, sums);
     }
 
     fn exact_value(&mut self) -> f64 {
         let m = self.risk.weights_len();
         self.evaluations += 1;
-        self.risk
-            .loss_along(self.risk.loss, &self.z, &self.z, 0.0)
-            .0
+        self.risk.loss_along(self.risk.loss, &self.z, &self.z, 0.0).0
             + self.risk.penalty.value(&self.theta[..m], self.risk.classes)
             + self.risk.epsilon * dot(&self.theta, &self.theta)
     }
@@ -170,15 +176,7 @@ impl<'a> Path<'a> {
     /// Keeps the best point and, separately, the best bound.
     fn remember(&mut self, objective: f64, sums: LossSums) {
         let penalty: &dyn Penalty = self.penalty.as_deref().unwrap_or(self.risk.penalty);
-        let bound = Certificate::at(
-            self.risk,
-            objective,
-            sums,
-            penalty,
-            &self.theta,
-            &self.loss_grad,
-        )
-        .lower_bound;
+        let bound = Certificate::at(self.risk, objective, sums, penalty, &self.theta, &self.loss_grad).lower_bound;
         let best_bound = match (self.best.lower_bound, bound) {
             (Some(a), Some(b)) => Some(a.max(b)),
             (a, b) => a.or(b),
@@ -202,20 +200,17 @@ impl<'a> Path<'a> {
         let penalty: &dyn Penalty = self.penalty.as_deref().unwrap_or(risk.penalty);
         risk.curvature(loss, &self.z, &self.row_dual, &mut self.h);
         let curvature = penalty.curvature(&self.theta[..m], risk.classes, &self.pair_dual);
-        let matrix = Matrix {
-            risk,
-            shape: loss.shape(),
-            h: &self.h,
-            penalty: &curvature,
-        };
-        if !self.dense.solve(&matrix, &self.grad, &mut self.step) {
+        let matrix = Matrix { risk, shape: loss.shape(), h: &self.h, penalty: &curvature };
+        // Loose while far from the path, tight at the end: an inexact step costs a Newton step later.
+        let forcing = (self.decrement / self.value).abs().sqrt().clamp(1e-3, 0.1);
+        let Some(solve) = self.system.solve(&matrix, &self.grad, forcing, &mut self.step) else {
             return false;
-        }
+        };
+        self.evaluations += solve.products;
         let slope = dot(&self.grad, &self.step);
         self.decrement = -slope;
         risk.scores(&self.step, &mut self.step_z);
-        let (value, theta, step, z, step_z) =
-            (self.value, &self.theta, &self.step, &self.z, &self.step_z);
+        let (value, theta, step, z, step_z) = (self.value, &self.theta, &self.step, &self.z, &self.step_z);
         let mut trial = vec![0.0; theta.len()];
         let mut grad = vec![0.0; theta.len()];
         let found = if slope < 0.0 {
@@ -234,7 +229,7 @@ impl<'a> Path<'a> {
         let Some(found) = found else {
             // Rounding blocks this level of smoothing; the next one may still gain.
             self.stalled += 1;
-            if self.at_end || self.stalled > 3 {
+            if (self.loss.is_none() && self.penalty.is_none()) || self.mu <= FINEST || self.stalled > 5 {
                 return false;
             }
             self.relax(self.mu * 0.1);
@@ -242,27 +237,27 @@ impl<'a> Path<'a> {
         };
         self.evaluations += found.evaluations;
         let t = found.step;
-        self.step.iter_mut().for_each(|s| *s *= t);
-        self.step_z.iter_mut().for_each(|s| *s *= t);
-        risk.move_dual(loss, &self.z, &self.step_z, &mut self.row_dual);
-        penalty.move_dual(
-            &self.theta[..m],
-            risk.classes,
-            &self.step[..m],
-            &mut self.pair_dual,
-        );
-        axpy(1.0, &self.step, &mut self.theta);
-        axpy(1.0, &self.step_z, &mut self.z);
+        // The duals take the whole step, clipped entry by entry, even where the point takes a part of it: tied to a short step
+        // they would stay stale and keep the next ones short.
+        risk.move_dual(loss, &self.z, &self.step_z, t, &mut self.row_dual);
+        penalty.move_dual(&self.theta[..m], risk.classes, &self.step[..m], &mut self.pair_dual);
+        axpy(t, &self.step, &mut self.theta);
+        axpy(t, &self.step_z, &mut self.z);
         if found.value >= self.value {
             self.stalled += 1
         } else {
             self.stalled = 0
         }
-        if self.at_end && self.stalled > 5 {
-            return false;
+        if self.stalled > 5 {
+            // Finer smoothing is the last resort where rounding off still hides the gap.
+            if (self.loss.is_none() && self.penalty.is_none()) || self.mu <= FINEST {
+                return false;
+            }
+            self.stalled = 0;
+            self.relax(self.mu * 0.1);
         }
-        if t > 0.3 {
-            self.relax(self.mu * 0.2);
+        if t > 0.3 && !self.at_end {
+            self.relax(self.mu * shrink(self.decrement / self.value));
         }
         true
     }
