@@ -64,6 +64,11 @@ pub(crate) struct TrainArgs {
     /// Feature columns by name or position from 0 [default: all others]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',', help_heading = "Data")]
     pub(crate) features: Vec<String>,
+    #[command(flatten)]
+    pub(crate) spec: SpecArgs,
+    /// Start from the weights of this model
+    #[arg(long, value_name = "MODEL", help_heading = "Solver")]
+    pub(crate) warm_start: Option<PathBuf>,
     /// Write the model to this file
     #[arg(short, long, value_name = "MODEL", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
@@ -73,11 +78,6 @@ pub(crate) struct TrainArgs {
     /// Write one CSV line per iteration: iteration, seconds, objective, relative_gap
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) trace: Option<PathBuf>,
-    /// Start from the weights of this model
-    #[arg(long, value_name = "MODEL", help_heading = "Solver")]
-    pub(crate) warm_start: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) spec: SpecArgs,
 }
 
 /// `m3svm predict`.

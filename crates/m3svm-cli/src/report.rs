@@ -6,7 +6,7 @@ use m3svm::penalty::Norm;
 use m3svm::{AnyLoss, AnyPenalty, AnySolver, Certificate, ClassWeight, Method, Model, Scaling, Spec, Stop};
 
 use crate::args::number;
-use crate::table::shown;
+use crate::table::{shown, width};
 
 /// Says something on standard error. Names in messages come from files: none of them may steer the terminal.
 pub(crate) fn tell(kind: &str, message: &str) {
@@ -51,16 +51,16 @@ pub(crate) fn plural(n: usize, one: &str) -> String {
     }
 }
 
-/// The first names of a list, as many as fit a line.
-pub(crate) fn names(all: &[String], width: usize) -> String {
+/// The first names of a list, as many as fit.
+pub(crate) fn names(all: &[String], room: usize) -> String {
     let mut text = String::new();
     for (i, name) in all.iter().enumerate() {
-        let name = shown(name, 24);
-        if i > 0 && text.len() + name.len() + 2 > width {
-            return format!("{text}, … ({} in all)", all.len());
+        let part = format!("{}{}", if i > 0 { ", " } else { "" }, shown(name, 24));
+        let more = if i + 1 < all.len() { width(", …") } else { 0 };
+        if i > 0 && width(&text) + width(&part) + more > room {
+            return text + ", …";
         }
-        text += if i > 0 { ", " } else { "" };
-        text += &name;
+        text += &part;
     }
     text
 }
@@ -77,7 +77,7 @@ pub(crate) fn certificate(certificate: &Certificate) -> String {
 /// The smallest margin and between which classes it is.
 pub(crate) fn min_margin(model: &Model) -> String {
     let (margin, k, l) = model.min_margin();
-    let name = |k: usize| shown(&model.classes()[k], 24);
+    let name = |k: usize| shown(&model.classes()[k], 20);
     format!("{} between {} and {}", digits(margin, 4), name(k), name(l))
 }
 

@@ -31,8 +31,8 @@ pub(crate) struct SpecArgs {
     #[arg(long, value_name = "NAME", value_parser = named(Scaling::ALL.map(|s| (s.name(), s))),
         help = or("Scaling of the features", Scaling::default().name()))]
     scale: Option<Scaling>,
-    /// Weights of classes: `balanced`, or by name; classes that are not named count 1
-    #[arg(long, value_name = "balanced|NAME=W,..", value_parser = class_weight)]
+    /// Weights of classes: `balanced`, or NAME=W,NAME=W where the others count 1
+    #[arg(long, value_name = "W", value_parser = class_weight)]
     class_weight: Option<ClassWeight>,
     #[arg(long, value_name = "NAME", value_parser = named(AnySolver::examples().map(|s| (s.name(), s))),
         help = or("Solver", AnySolver::default().name()), help_heading = "Solver")]

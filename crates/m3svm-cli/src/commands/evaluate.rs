@@ -23,7 +23,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
     let predicted = model.predict(&read.x)?;
     let metrics = Metrics::new(&truth, &predicted, read.weights.as_deref(), model.classes().len())?;
     if args.json {
-        return print(&format!("{:#}\n", as_json(&model, &metrics)));
+        return print(&format!("{}\n", as_json(&model, &metrics)));
     }
     let title = format!("{}: {}", read.file.display(), plural(metrics.rows, "row"));
     print(&text(&title, model.classes(), &metrics))

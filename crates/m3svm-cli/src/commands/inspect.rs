@@ -11,13 +11,15 @@ use crate::{print, table};
 const MOST_CLASSES: usize = 12;
 /// Smallest margins that are listed.
 const PAIRS: usize = 20;
+/// Weights below this share of the largest one of the class are not worth a word.
+const NEGLIGIBLE: f64 = 1e-3;
 /// Largest weights of a class that are listed.
 const WEIGHTS: usize = 5;
 
 pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<()> {
     let model = Model::load(&args.model)?;
     if args.json {
-        return print(&format!("{:#}\n", as_json(&model)));
+        return print(&format!("{}\n", as_json(&model)));
     }
     let title = args.model.display();
     print(&format!("{title}\n{}{}{}", facts(&model), margins(&model), weights(&model)))
@@ -66,8 +68,12 @@ fn weights(model: &Model) -> String {
     let mut lines = Vec::new();
     for (k, class) in class_names.iter().enumerate() {
         let mut line = String::new();
-        for (j, weight) in model.largest_weights(k, WEIGHTS) {
-            let part = format!("{}{} {weight:+.3}", if line.is_empty() { "" } else { ", " }, feature(model, j));
+        let largest = model.largest_weights(k, WEIGHTS);
+        let bound = largest.first().map_or(0.0, |(_, w)| NEGLIGIBLE * w.abs());
+        for (j, weight) in largest.into_iter().filter(|(_, w)| w.abs() > bound) {
+            let comma = if line.is_empty() { "" } else { ", " };
+            let sign = if weight < 0.0 { '-' } else { '+' };
+            let part = format!("{comma}{} {sign}{}", feature(model, j), digits(weight.abs(), 3));
             if table::width(&line) + table::width(&part) > room {
                 break;
             }

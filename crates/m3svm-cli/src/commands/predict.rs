@@ -42,22 +42,30 @@ pub(crate) fn run(args: &PredictArgs) -> anyhow::Result<()> {
 fn write_csv(out: &mut dyn Write, model: &Model, predicted: &[u32], columns: &[(&str, Vec<f64>)]) -> io::Result<()> {
     let classes = model.classes();
     let mut csv = csv::Writer::from_writer(out);
-    csv.write_field("prediction")?;
-    for (kind, _) in columns {
-        for class in classes {
-            csv.write_field(format!("{kind}_{class}"))?;
-        }
-    }
-    csv.write_record(None::<&[u8]>)?;
-    for (i, &k) in predicted.iter().enumerate() {
-        csv.write_field(&classes[k as usize])?;
-        for (_, values) in columns {
-            for value in &values[i * classes.len()..(i + 1) * classes.len()] {
-                csv.write_field(value.to_string())?;
+    let mut lines = || -> csv::Result<()> {
+        csv.write_field("prediction")?;
+        for (kind, _) in columns {
+            for class in classes {
+                csv.write_field(format!("{kind}_{class}"))?;
             }
         }
         csv.write_record(None::<&[u8]>)?;
-    }
+        for (i, &k) in predicted.iter().enumerate() {
+            csv.write_field(&classes[k as usize])?;
+            for (_, values) in columns {
+                for value in &values[i * classes.len()..(i + 1) * classes.len()] {
+                    csv.write_field(value.to_string())?;
+                }
+            }
+            csv.write_record(None::<&[u8]>)?;
+        }
+        Ok(())
+    };
+    lines().map_err(|e| match e.into_kind() {
+        // As it is, or a broken pipe could not be told from other failures.
+        csv::ErrorKind::Io(e) => e,
+        other => io::Error::other(format!("{other:?}")),
+    })?;
     csv.flush()
 }
 

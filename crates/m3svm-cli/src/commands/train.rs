@@ -41,7 +41,7 @@ pub(crate) fn run(args: &TrainArgs) -> anyhow::Result<()> {
         tell("warning", &warning);
     }
     if args.json {
-        return print(&format!("{:#}\n", as_json(&model)));
+        return print(&format!("{}\n", as_json(&model)));
     }
     let text = summary(&title, &model, args.output.as_deref());
     match &args.output {

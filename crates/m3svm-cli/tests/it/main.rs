@@ -103,7 +103,7 @@ pub fn masked(text: &str) -> String {
         }
         if let Some((before, after)) = line.split_once("optimal to within ") {
             let rest = after.split_once(' ').map_or("", |(_, rest)| rest);
-            *line = format!("{before}optimal to within [...] {rest}");
+            *line = format!("{before}optimal to within [...] {rest}").trim_end().into();
         }
     }
     lines.join("\n") + "\n"

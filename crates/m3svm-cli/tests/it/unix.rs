@@ -30,7 +30,7 @@ fn data_and_models_go_through_pipes() {
     assert_eq!(piped("predict iris.m3svm -", "iris.csv"), expected);
     assert_eq!(piped("predict /dev/stdin iris.csv", "iris.m3svm"), expected);
     assert_eq!(lab.text("predict iris.m3svm iris.csv -o /dev/stdout"), expected);
-    assert_snapshot!(lab.error("train iris.csv --json -o /dev/stdout"), @"");
+    assert_snapshot!(lab.error("train iris.csv --json -o /dev/stdout"), @"error: `--json` and the model cannot both go to standard output");
 }
 
 #[test]
@@ -42,15 +42,15 @@ fn links_are_followed() {
     assert!(std::fs::symlink_metadata(lab.path("link")).unwrap().is_symlink());
     assert_ne!(std::fs::read(lab.path("iris.m3svm")).unwrap(), before);
     symlink("iris.csv", lab.path("data")).unwrap();
-    assert_snapshot!(lab.error("train data -o iris.csv"), @"");
+    assert_snapshot!(lab.error("train data -o iris.csv"), @"error: iris.csv: the output would replace the input data");
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_an_error() {
     let lab = Lab::trained();
-    assert_snapshot!(lab.error("train iris.csv -o /dev/full"), @"");
-    assert_snapshot!(lab.error("predict iris.m3svm iris.csv -o /dev/full"), @"");
+    assert_snapshot!(lab.error("train iris.csv -o /dev/full"), @"error: /dev/full: No space left on device (os error 28)");
+    assert_snapshot!(lab.error("predict iris.m3svm iris.csv -o /dev/full"), @"error: /dev/full: No space left on device (os error 28)");
     for arguments in ["train iris.csv", "predict iris.m3svm iris.csv", "inspect iris.m3svm", "demo", "man"] {
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
         let output = lab.command(arguments).stdout(full).output().unwrap();
@@ -88,7 +88,10 @@ fn ctrl_c_keeps_the_best_model_so_far() {
     child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{told}");
-    assert_snapshot!(told, @"");
+    assert_snapshot!(told, @"
+    note: stopping; press Ctrl-C again to abort
+    note: interrupted; the best model so far is written
+    ");
     let answer: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
     assert_eq!(answer["stop"], "interrupted");
     assert!(started.elapsed() < Duration::from_secs(60));
