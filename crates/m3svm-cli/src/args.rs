@@ -6,6 +6,7 @@ mod spec;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use data::DataArgs;
@@ -31,7 +32,7 @@ pub(crate) enum Command {
     /// Train on a small built-in data set and show what this program is for
     Demo,
     /// Train a model on a data file
-    Train(TrainArgs),
+    Train(Box<TrainArgs>),
     /// Predict the classes of a data file
     Predict(PredictArgs),
     /// Measure how well a model does on a data file with labels
@@ -69,8 +70,8 @@ pub(crate) struct TrainArgs {
     /// Start from the weights of this model
     #[arg(long, value_name = "MODEL", help_heading = "Solver")]
     pub(crate) warm_start: Option<PathBuf>,
-    /// Write the model to this file
-    #[arg(short, long, value_name = "MODEL", help_heading = "Output")]
+    /// Write the model to this file; `-` is standard output
+    #[arg(short, long, value_name = "MODEL", value_parser = output(), help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
     /// Print the result as JSON
     #[arg(long, help_heading = "Output")]
@@ -90,7 +91,7 @@ pub(crate) struct PredictArgs {
     #[command(flatten)]
     pub(crate) data: DataArgs,
     /// Write the CSV to this file [default: standard output]
-    #[arg(short, long, value_name = "OUT", help_heading = "Output")]
+    #[arg(short, long, value_name = "OUT", value_parser = output(), help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
     /// Add a column with the score of every class
     #[arg(long, help_heading = "Output")]
@@ -122,6 +123,14 @@ pub(crate) struct InspectArgs {
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// A path to write to, where `-` is standard output.
+fn output() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().map(|path| match path.to_str() {
+        Some("-") if cfg!(unix) => "/dev/stdout".into(),
+        _ => path,
+    })
 }
 
 #[cfg(test)]

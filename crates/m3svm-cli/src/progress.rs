@@ -91,7 +91,9 @@ impl Watcher {
             *trace += &format!("{iteration},{seconds:.6},{objective},{gap}\n");
         }
         let gap = relative_gap.map(|gap| format!(", gap {gap:.1e}")).unwrap_or_default();
-        self.spinner.bar.set_message(format!("training: iteration {iteration}, objective {objective:.6}{gap}"));
+        self.spinner
+            .bar
+            .set_message(format!("training: iteration {iteration}, objective {}{gap}", report::digits(*objective, 8)));
         if PRESSED.load(Ordering::SeqCst) > 0 {
             return ControlFlow::Break(());
         }

@@ -1,6 +1,7 @@
 //! Models and results in words.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use m3svm::penalty::Norm;
 use m3svm::{AnyLoss, AnyPenalty, AnySolver, Certificate, ClassWeight, Method, Model, Scaling, Spec, Stop};
@@ -13,6 +14,11 @@ pub(crate) fn tell(kind: &str, message: &str) {
     let clean: String = message.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect();
     // Nobody is there to be told if this fails.
     let _ = writeln!(io::stderr(), "{kind}: {clean}");
+}
+
+/// A path, fit to be shown.
+pub(crate) fn file(path: &Path) -> String {
+    shown(&path.display().to_string(), usize::MAX)
 }
 
 /// So many significant digits.

@@ -128,6 +128,7 @@ impl Model {
             support: self.support.clone(),
             support_rows: self.support_rows,
         };
+        all_finite("certificate", &[self.certificate.objective, self.certificate.lower_bound.unwrap_or(0.0)])?;
         let json = serde_json::to_string(&header).map_err(|e| e.to_string())?;
         let (d, c) = (self.features(), self.classes.len());
         let mut tensors = Vec::new();

@@ -33,7 +33,7 @@ pub(crate) struct DataArgs {
 impl DataArgs {
     /// Reads data with labels for training.
     pub(crate) fn read(&self, file: &Path, features: &[String]) -> anyhow::Result<Table> {
-        let features = (!features.is_empty()).then(|| features.iter().map(column).collect());
+        let features = (!features.is_empty()).then(|| features.iter().map(|f| column(f)).collect());
         self.read_with(file, ReadOptions { features, ..self.options() })
     }
 
@@ -46,8 +46,8 @@ impl DataArgs {
     fn options(&self) -> ReadOptions {
         ReadOptions {
             format: self.format,
-            label: self.label.as_ref().map(column),
-            weight: self.weight_column.as_ref().map(column),
+            label: self.label.as_deref().map(column),
+            weight: self.weight_column.as_deref().map(column),
             header: match (self.header, self.no_header) {
                 (true, _) => Some(true),
                 (_, true) => Some(false),
@@ -63,6 +63,6 @@ impl DataArgs {
     }
 }
 
-fn column(typed: &String) -> Column {
-    Column::Typed(typed.clone())
+fn column(typed: &str) -> Column {
+    Column::Typed(typed.into())
 }

@@ -14,13 +14,13 @@ pub(crate) struct SpecArgs {
     #[arg(long, value_name = "NAME", value_parser = named(Method::ALL.map(|m| (m.name(), m))),
         help = or("Method: the loss", Method::default().name()))]
     method: Option<Method>,
-    #[arg(long, value_name = "P", help = or("Power of the penalty; large P lifts the smallest margin", number(Pairwise::default().p)))]
+    #[arg(long, value_name = "P", allow_negative_numbers = true, help = or("Power of the penalty; large P lifts the smallest margin", number(Pairwise::default().p)))]
     p: Option<f64>,
-    #[arg(long, value_name = "L", help = or("Strength of the penalty", number(Pairwise::default().lambda)))]
+    #[arg(long, value_name = "L", allow_negative_numbers = true, help = or("Strength of the penalty", number(Pairwise::default().lambda)))]
     lambda: Option<f64>,
-    #[arg(long, value_name = "D", help = or("Smoothing of the hinge (m3svm), 0 for the exact hinge", number(default_delta())))]
+    #[arg(long, value_name = "D", allow_negative_numbers = true, help = or("Smoothing of the hinge (m3svm), 0 for the exact hinge", number(default_delta())))]
     delta: Option<f64>,
-    #[arg(long, value_name = "E", help = or("Tiny quadratic term that makes the optimum unique", number(Spec::default().epsilon)))]
+    #[arg(long, value_name = "E", allow_negative_numbers = true, help = or("Tiny quadratic term that makes the optimum unique", number(Spec::default().epsilon)))]
     epsilon: Option<f64>,
     #[arg(long, value_name = "NAME", value_parser = named(PenaltyName::ALL),
         help = or("Penalty: distances of class vectors in this norm, plain ridge, or none", "l2"))]
@@ -37,11 +37,11 @@ pub(crate) struct SpecArgs {
     #[arg(long, value_name = "NAME", value_parser = named(AnySolver::examples().map(|s| (s.name(), s))),
         help = or("Solver", AnySolver::default().name()), help_heading = "Solver")]
     solver: Option<AnySolver>,
-    #[arg(long, value_name = "T", help = or("Relative duality gap at which to stop", number(Spec::default().tol)), help_heading = "Solver")]
+    #[arg(long, value_name = "T", allow_negative_numbers = true, help = or("Relative duality gap at which to stop", number(Spec::default().tol)), help_heading = "Solver")]
     tol: Option<f64>,
     #[arg(long, value_name = "N", help = max_iter_help(), help_heading = "Solver")]
     max_iter: Option<usize>,
-    #[arg(long, value_name = "R", help = or("Step size of adam", number(Adam::default().learning_rate)), help_heading = "Solver")]
+    #[arg(long, value_name = "R", allow_negative_numbers = true, help = or("Step size of adam", number(Adam::default().learning_rate)), help_heading = "Solver")]
     learning_rate: Option<f64>,
     /// Rows per step of adam [default: all]
     #[arg(long, value_name = "N", help_heading = "Solver")]
@@ -150,7 +150,7 @@ fn class_weight(typed: &str) -> Result<ClassWeight, String> {
             part.rsplit_once('=').ok_or_else(|| format!("expected `balanced` or NAME=WEIGHT, found `{part}`"))?;
         let weight: f64 =
             weight.trim().parse().map_err(|_| format!("the weight of `{name}` is not a number: `{weight}`"))?;
-        Ok((m3svm_io::canonical_label(name.trim()).into(), weight))
+        Ok((m3svm_io::canonical_label(name.trim()), weight))
     });
     each.collect::<Result<_, String>>().map(ClassWeight::Each)
 }

@@ -7,7 +7,7 @@ use m3svm_io::LabelUse;
 use serde_json::json;
 
 use crate::args::EvaluateArgs;
-use crate::report::{count, percent, plural};
+use crate::report::{self, count, percent, plural};
 use crate::{print, table};
 
 /// Beyond this many classes a confusion matrix is a wall of numbers; the most confused pairs say more.
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
     if args.json {
         return print(&format!("{}\n", as_json(&model, &metrics)));
     }
-    let title = format!("{}: {}", read.file.display(), plural(metrics.rows, "row"));
+    let title = format!("{}: {}", report::file(&read.file), plural(metrics.rows, "row"));
     print(&text(&title, model.classes(), &metrics))
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<()> {
     if args.json {
         return print(&format!("{}\n", as_json(&model)));
     }
-    let title = args.model.display();
+    let title = report::file(&args.model);
     print(&format!("{title}\n{}{}{}", facts(&model), margins(&model), weights(&model)))
 }
 

@@ -1,5 +1,6 @@
 //! `m3svm train`.
 
+use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::bail;
@@ -47,7 +48,8 @@ pub(crate) fn run(args: &TrainArgs) -> anyhow::Result<()> {
     match &args.output {
         // The model is there already.
         Some(path) if is_stdout(path) => {
-            text.lines().for_each(|line| tell("note", line));
+            // Nobody is there to be told if this fails.
+            let _ = io::stderr().write_all(text.as_bytes());
             Ok(())
         }
         _ => print(&text),
@@ -73,11 +75,11 @@ fn check_outputs(args: &TrainArgs) -> anyhow::Result<()> {
 /// What was read, in one line.
 fn title(read: &Table) -> String {
     let label = match &read.label_name {
-        Some(name) => format!(", label {}", table::shown(name, 24)),
+        Some(name) => format!(", labels from {}", table::shown(name, 24)),
         None => String::new(),
     };
     let (rows, features) = (plural(read.rows(), "row"), plural(read.x.cols(), "feature"));
-    format!("{}: {rows}, {features}{label}\n", read.file.display())
+    format!("{}: {rows}, {features}{label}\n", report::file(&read.file))
 }
 
 fn summary(title: &str, model: &Model, output: Option<&Path>) -> String {
@@ -86,7 +88,7 @@ fn summary(title: &str, model: &Model, output: Option<&Path>) -> String {
     lines.extend(report::settings(model.spec()));
     lines.extend(report::outcome(model));
     lines.push(match output {
-        Some(path) => ("model", path.display().to_string()),
+        Some(path) => ("model", report::file(path)),
         None => ("model", "not written (no -o)".into()),
     });
     format!("{title}{}", table::list(&lines))

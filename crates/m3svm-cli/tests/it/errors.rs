@@ -6,7 +6,7 @@ use crate::Lab;
 
 #[test]
 fn broken_data() {
-    let lab = Lab::new();
+    let lab = Lab::iris();
     let train = |text: &str| {
         lab.write("d.csv", text);
         lab.error("train d.csv -o d.m3svm")
@@ -25,7 +25,7 @@ fn broken_data() {
 
 #[test]
 fn wrong_columns() {
-    let lab = Lab::new();
+    let lab = Lab::iris();
     assert_snapshot!(lab.error("train iris.csv --label kind"), @"error: iris.csv: there is no label column `kind`; there are `sepal_length`, `sepal_width`, `petal_length`, `petal_width`, `species`");
     assert_snapshot!(lab.error("train iris.csv --label 9"), @"error: iris.csv: there is no label column `9`; there are `sepal_length`, `sepal_width`, `petal_length`, `petal_width`, `species`");
     assert_snapshot!(lab.error("train iris.csv --features sepal_length,colour"), @"error: iris.csv: there is no feature column `colour`; there are `sepal_length`, `sepal_width`, `petal_length`, `petal_width`, `species`");
@@ -35,12 +35,12 @@ fn wrong_columns() {
 
 #[test]
 fn wrong_settings() {
-    let lab = Lab::new();
+    let lab = Lab::iris();
     let train = |options: &str| lab.error(&format!("train iris.csv {options}"));
     assert_snapshot!(train("--p 0"), @"error: `p` must be greater than 0 and at most 1000, found 0");
     assert_snapshot!(train("--p nan"), @"error: `p` must be greater than 0 and at most 1000, found NaN");
-    assert_snapshot!(train("--lambda=-1"), @"error: `lambda` must be a finite number of at least 0, found -1");
-    assert_snapshot!(train("--delta=-1"), @"error: `delta` must be a number from 0 to 1e6, found -1");
+    assert_snapshot!(train("--lambda -1"), @"error: `lambda` must be a finite number of at least 0, found -1");
+    assert_snapshot!(train("--delta -1"), @"error: `delta` must be a number from 0 to 1e6, found -1");
     assert_snapshot!(train("--epsilon 0"), @"error: `epsilon` must be a finite number greater than 0, found 0");
     assert_snapshot!(train("--tol 0"), @"error: `tol` must be a finite number greater than 0, found 0");
     assert_snapshot!(train("--max-iter 0"), @"error: `max-iter` must be at least 1, found 0");

@@ -6,7 +6,7 @@ use crate::{Lab, stderr};
 
 #[test]
 fn the_program() {
-    assert_snapshot!(Lab::new().text("--help"), @"
+    assert_snapshot!(Lab::iris().text("--help"), @"
     Multi-class classification with the largest minimum margin, solved to a certified optimum
 
     Usage: m3svm [OPTIONS] <COMMAND>
@@ -35,7 +35,7 @@ fn the_program() {
 
 #[test]
 fn train() {
-    assert_snapshot!(Lab::new().text("train --help"), @"
+    assert_snapshot!(Lab::iris().text("train --help"), @"
     Train a model on a data file
 
     Usage: m3svm train [OPTIONS] <FILE>
@@ -82,7 +82,7 @@ fn train() {
           --warm-start <MODEL>  Start from the weights of this model
 
     Output:
-      -o, --output <MODEL>  Write the model to this file
+      -o, --output <MODEL>  Write the model to this file; `-` is standard output
           --json            Print the result as JSON
           --trace <FILE>    Write one CSV line per iteration: iteration, seconds, objective,
                             relative_gap
@@ -97,7 +97,7 @@ fn train() {
 
 #[test]
 fn predict() {
-    assert_snapshot!(Lab::new().text("predict --help"), @"
+    assert_snapshot!(Lab::iris().text("predict --help"), @"
     Predict the classes of a data file
 
     Usage: m3svm predict [OPTIONS] <MODEL> <FILE>
@@ -129,7 +129,7 @@ fn predict() {
 
 #[test]
 fn evaluate() {
-    assert_snapshot!(Lab::new().text("evaluate --help"), @"
+    assert_snapshot!(Lab::iris().text("evaluate --help"), @"
     Measure how well a model does on a data file with labels
 
     Usage: m3svm evaluate [OPTIONS] <MODEL> <FILE>
@@ -159,7 +159,7 @@ fn evaluate() {
 
 #[test]
 fn usage_errors_have_exit_code_2() {
-    let lab = Lab::new();
+    let lab = Lab::iris();
     for arguments in [
         "",
         "fly",
@@ -188,7 +188,7 @@ fn usage_errors_have_exit_code_2() {
 
 #[test]
 fn manual_pages_and_completions_come_from_the_same_definitions() {
-    let lab = Lab::new();
+    let lab = Lab::iris();
     assert!(lab.text("man").contains("m3svm"));
     assert!(lab.text("man train").contains("warm"));
     assert_snapshot!(lab.error("man fly"), @"error: there is no command `fly`");

@@ -22,7 +22,7 @@ pub struct Lab {
 
 impl Lab {
     /// With `iris.csv`.
-    pub fn new() -> Self {
+    pub fn iris() -> Self {
         let lab = Self { folder: tempfile::tempdir().unwrap() };
         lab.write("iris.csv", include_str!("../../data/iris.csv"));
         lab
@@ -30,7 +30,7 @@ impl Lab {
 
     /// With `iris.csv` and a model of it in `iris.m3svm`.
     pub fn trained() -> Self {
-        let lab = Self::new();
+        let lab = Self::iris();
         lab.text("train iris.csv -o iris.m3svm");
         lab
     }

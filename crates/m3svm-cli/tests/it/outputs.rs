@@ -6,7 +6,7 @@ use crate::{Lab, stderr, stdout};
 
 #[test]
 fn demo() {
-    assert_snapshot!(masked_gaps(&Lab::new().text("demo")), @"
+    assert_snapshot!(masked_gaps(&Lab::iris().text("demo")), @"
     150 iris flowers of three species, four measurements each. M³SVM separates all
     pairs of species at once; the margin of a pair is the width of the strip between
     them. With the same strength, a larger power p of the penalty lifts the smallest
@@ -50,9 +50,9 @@ fn masked_gaps(text: &str) -> String {
 
 #[test]
 fn train_and_inspect() {
-    let lab = Lab::new();
+    let lab = Lab::iris();
     assert_snapshot!(lab.text("train iris.csv"), @"
-    iris.csv: 150 rows, 4 features, label species
+    iris.csv: 150 rows, 4 features, labels from species
       classes          3: setosa, versicolor, virginica
       method           m3svm (smooth hinge, delta 0.01)
       penalty          l2 distances of class vectors, p 4, lambda 0.001
@@ -68,7 +68,7 @@ fn train_and_inspect() {
     ");
     assert_eq!(lab.files(), ["iris.csv"]);
     assert_snapshot!(lab.text("train iris.csv -o iris.m3svm --p 8 --lambda 0.01 --no-intercept --scale none --class-weight setosa=2"), @"
-    iris.csv: 150 rows, 4 features, label species
+    iris.csv: 150 rows, 4 features, labels from species
       classes          3: setosa, versicolor, virginica
       method           m3svm (smooth hinge, delta 0.01)
       penalty          l2 distances of class vectors, p 8, lambda 0.01
@@ -118,7 +118,7 @@ fn train_and_inspect() {
 
 #[test]
 fn train_json_has_the_promised_keys() {
-    let lab = Lab::new();
+    let lab = Lab::iris();
     let answer = lab.json("train iris.csv --json --threads 2");
     assert_eq!(answer["method"], "m3svm");
     assert_eq!((&answer["rows"], &answer["features"], &answer["classes"]), (&150.into(), &4.into(), &3.into()));
@@ -180,7 +180,7 @@ fn predict() {
 
 #[test]
 fn class_names_are_quoted_in_csv() {
-    let lab = Lab::new();
+    let lab = Lab::iris();
     lab.write("odd.csv", "x,label\n0,\"a,b\"\n1,\"say \"\"c\"\"\"\n0.1,\"a,b\"\n");
     lab.text("train odd.csv -o odd.m3svm");
     assert_snapshot!(lab.text("predict odd.m3svm odd.csv"), @r#"
@@ -225,7 +225,7 @@ fn evaluate() {
 
 #[test]
 fn many_classes_stay_readable() {
-    let lab = Lab::new();
+    let lab = Lab::iris();
     let rows = (0..160).map(|i| {
         let (k, t) = (i % 40, f64::from(i % 40));
         format!("{},{},{},person number {k}\n", (t * 0.7).sin() * 9.0, (t * 0.3).cos() * 9.0, f64::from(i / 40) * 0.1)
@@ -241,7 +241,7 @@ fn many_classes_stay_readable() {
 
 #[test]
 fn the_same_training_gives_the_same_predictions_for_any_number_of_threads() {
-    let lab = Lab::new();
+    let lab = Lab::iris();
     lab.text("train iris.csv -o one.m3svm --threads 1");
     lab.text("train iris.csv -o two.m3svm --threads 2");
     let scores = |model: &str| lab.text(&format!("predict {model} iris.csv --scores"));
@@ -250,7 +250,7 @@ fn the_same_training_gives_the_same_predictions_for_any_number_of_threads() {
 
 #[test]
 fn what_is_not_the_optimum_is_said_on_standard_error() {
-    let lab = Lab::new();
+    let lab = Lab::iris();
     let output = lab.run("train iris.csv --max-iter 2 --solver newton");
     assert_eq!(output.status.code(), Some(0));
     let warning = stderr(&output);
@@ -268,7 +268,7 @@ fn what_is_not_the_optimum_is_said_on_standard_error() {
 
 #[test]
 fn a_trace_has_one_line_per_iteration() {
-    let lab = Lab::new();
+    let lab = Lab::iris();
     let answer = lab.json("train iris.csv --json --trace trace.csv");
     let trace = lab.read("trace.csv");
     let mut lines = trace.lines();

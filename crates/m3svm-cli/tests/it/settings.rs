@@ -4,7 +4,7 @@ use crate::Lab;
 
 #[test]
 fn options_become_the_spec() {
-    let lab = Lab::new();
+    let lab = Lab::iris();
     let spec = |options: &str| {
         lab.text(&format!("train iris.csv -o m --max-iter 2 {options}"));
         lab.json("inspect m --json")["spec"].take()
@@ -27,7 +27,7 @@ fn options_become_the_spec() {
 
 #[test]
 fn columns_can_be_chosen() {
-    let lab = Lab::new();
+    let lab = Lab::iris();
     lab.write("t.csv", "kind,w,a,b\nx,1,0,5\ny,2,1,6\nx,1,0.5,7\n");
     let names = |options: &str| {
         lab.text(&format!("train t.csv -o m {options}"));

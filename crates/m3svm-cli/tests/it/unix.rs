@@ -30,6 +30,7 @@ fn data_and_models_go_through_pipes() {
     assert_eq!(piped("predict iris.m3svm -", "iris.csv"), expected);
     assert_eq!(piped("predict /dev/stdin iris.csv", "iris.m3svm"), expected);
     assert_eq!(lab.text("predict iris.m3svm iris.csv -o /dev/stdout"), expected);
+    assert_eq!(lab.text("predict iris.m3svm iris.csv -o -"), expected);
     assert_snapshot!(lab.error("train iris.csv --json -o /dev/stdout"), @"error: `--json` and the model cannot both go to standard output");
 }
 
@@ -77,7 +78,7 @@ fn a_reader_that_leaves_early_is_fine() {
 #[cfg(target_os = "linux")]
 #[test]
 fn ctrl_c_keeps_the_best_model_so_far() {
-    let lab = Lab::new();
+    let lab = Lab::iris();
     let trace = "train iris.csv --solver adam --max-iter 1000000000 --tol 1e-300 -o best.m3svm --json";
     let started = Instant::now();
     let mut child = lab.command(trace).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
