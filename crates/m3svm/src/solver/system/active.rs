@@ -12,7 +12,7 @@
 use rayon::prelude::*;
 
 use super::Matrix;
-use super::dense::{factor, solve_factored};
+use super::dense::{factor, nth_largest, solve_factored};
 use crate::loss::Shape;
 use crate::risk::Risk;
 
@@ -65,8 +65,9 @@ impl Active {
     /// Chooses entries and factors the small system.
     pub(crate) fn prepare(&mut self, a: &Matrix<'_>) {
         let c = a.risk.classes;
+        let top = a.h.iter().copied().fold(0.0, f64::max);
         let allowed = a.shape == Shape::Star && a.risk.x.rows() <= MOST_ROWS;
-        let cut = if allowed { cut_for(a.h) } else { f64::INFINITY };
+        let cut = if allowed { nth_largest(a.h, MOST_ENTRIES).max(1e-3 * top) } else { f64::INFINITY };
         self.entries.clear();
         let mut rest = vec![0.0; c * c];
         for (i, &y) in a.risk.y.iter().enumerate() {
@@ -208,15 +209,4 @@ fn centred_inverse(mut m: Vec<f64>, c: usize, ridge: f64) -> Vec<f64> {
         (0..c).for_each(|k| inverse[k * c + k] = 1.0 / scale);
     }
     inverse
-}
-
-/// The weight above which entries enter the small system: a thousandth of the largest, or what keeps their number in bounds.
-fn cut_for(h: &[f64]) -> f64 {
-    let top = h.iter().copied().fold(0.0, f64::max);
-    let mut heavy: Vec<f64> = h.iter().copied().filter(|h| *h > 1e-3 * top).collect();
-    if heavy.len() <= MOST_ENTRIES {
-        return 1e-3 * top;
-    }
-    let at = heavy.len() - MOST_ENTRIES;
-    *heavy.select_nth_unstable_by(at, f64::total_cmp).1
 }

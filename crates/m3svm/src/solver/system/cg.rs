@@ -1,6 +1,6 @@
 //! Preconditioned conjugate gradients.
 
-use super::{Active, Matrix};
+use super::Matrix;
 use crate::kernel::{axpy, dot};
 
 /// Most products per system; a step from a truncated solve is still a descent direction.
@@ -9,7 +9,7 @@ const MOST: usize = 250;
 /// Solves `A·step = −grad` until the residual, measured by the preconditioner, has fallen by `forcing`. Returns the number of products.
 pub(crate) fn solve(
     a: &Matrix<'_>,
-    preconditioner: &mut Active,
+    mut precondition: impl FnMut(&[f64], &mut [f64]),
     grad: &[f64],
     forcing: f64,
     step: &mut [f64],
@@ -18,7 +18,7 @@ pub(crate) fn solve(
     let mut residual: Vec<f64> = grad.iter().map(|g| -g).collect();
     let mut scaled = vec![0.0; grad.len()];
     let mut product = vec![0.0; grad.len()];
-    preconditioner.apply(a, &residual, &mut scaled);
+    precondition(&residual, &mut scaled);
     let mut direction = scaled.clone();
     let mut rho = dot(&residual, &scaled);
     let goal = rho * forcing * forcing;
@@ -38,7 +38,7 @@ pub(crate) fn solve(
         let t = rho / bend;
         axpy(t, &direction, step);
         axpy(-t, &product, &mut residual);
-        preconditioner.apply(a, &residual, &mut scaled);
+        precondition(&residual, &mut scaled);
         let next = dot(&residual, &scaled);
         let keep = next / rho;
         rho = next;

@@ -11,66 +11,92 @@ use faer::{Accum, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
 use super::Matrix;
+use crate::kernel::axpy;
 use crate::loss::Shape;
+use crate::risk::Risk;
 
 /// Degree of parallelism of the factorisation. A constant, not the number of threads: the split of the work, and with it the
 /// rounding, must not depend on the machine.
 const SPLIT: usize = 8;
 
-/// Rows with less than this share of the largest weight are left out. It must be far below what looks negligible: where λ and ε are
-/// small, the tails of thousands of far rows are all that holds the flat directions, and cutting at 1e-6 stalls the path.
+/// Rows with less than this share of the largest weight are left out of an exact matrix. It must be far below what looks negligible:
+/// where λ and ε are small, the tails of thousands of far rows are all that holds the flat directions, and cutting
+/// at 1e-6 stalls the path.
 const NEGLIGIBLE: f64 = 1e-14;
 
 /// Buffers for forming and factoring, kept between steps.
 pub(crate) struct Dense {
     /// Rows of each class.
     members: Vec<Vec<u32>>,
+    /// Mean x̃x̃ᵀ of each class (lower triangles), where light rows are lumped together; empty where the matrix is exact.
+    means: Vec<Vec<f64>>,
     matrix: Vec<f64>,
-    rhs: Vec<f64>,
+    width: usize,
 }
 
 impl Dense {
-    pub(crate) fn new(y: &[u32], classes: usize) -> Self {
-        let mut members = vec![Vec::new(); classes];
-        y.iter().enumerate().for_each(|(i, k)| members[*k as usize].push(i as u32));
-        Self { members, matrix: Vec::new(), rhs: Vec::new() }
+    /// With `lump`, only the heaviest entries are written out one by one; the others enter as the mean outer product of their
+    /// class, and the matrix becomes a preconditioner.
+    pub(crate) fn new(risk: &Risk<'_>, lump: bool) -> Self {
+        let mut members = vec![Vec::new(); risk.classes];
+        risk.y.iter().enumerate().for_each(|(i, k)| members[*k as usize].push(i as u32));
+        let width = risk.x.cols() + usize::from(risk.intercept);
+        let mean = |rows: &Vec<u32>| {
+            let mut block = vec![0.0; width * width];
+            let mut sum = Outer::new(width, &mut block);
+            rows.iter().for_each(|&i| sum.push((1.0 / rows.len() as f64).sqrt(), |out| risk.fill_row(i as usize, out)));
+            sum.finish();
+            block
+        };
+        let means =
+            if lump && risk.loss.shape() == Shape::Star { members.par_iter().map(mean).collect() } else { Vec::new() };
+        Self { members, means, matrix: Vec::new(), width }
     }
 
-    /// Solves for the step; `false` if the matrix is not positive definite within rounding.
-    pub(crate) fn solve(&mut self, a: &Matrix<'_>, grad: &[f64], step: &mut [f64]) -> bool {
-        let c = a.risk.classes;
-        let width = grad.len() / c;
-        let size = width * (c - 1);
-        self.form(a, width);
+    /// Whether [`Dense::apply`] inverts the matrix exactly.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.means.is_empty()
+    }
+
+    /// Forms and factors the matrix; `false` if it is not positive definite within rounding.
+    pub(crate) fn prepare(&mut self, a: &Matrix<'_>) -> bool {
+        self.form(a);
+        let size = self.width * (a.risk.classes - 1);
+        factor(&mut self.matrix, size)
+    }
+
+    /// `out = A⁻¹·r` for a centred right-hand side.
+    pub(crate) fn apply(&self, a: &Matrix<'_>, r: &[f64], out: &mut [f64]) {
+        let (c, width) = (a.risk.classes, self.width);
         // Class-major: entry (class k, feature j) sits at k·width + j.
-        self.rhs.clear();
-        self.rhs.resize(size, 0.0);
-        for (j, row) in grad.chunks_exact(c).enumerate() {
-            (0..c - 1).for_each(|k| self.rhs[k * width + j] = -row[k]);
+        let mut small = vec![0.0; width * (c - 1)];
+        for (j, row) in r.chunks_exact(c).enumerate() {
+            (0..c - 1).for_each(|k| small[k * width + j] = row[k]);
         }
-        if !factor(&mut self.matrix, size) {
-            return false;
-        }
-        solve_factored(&self.matrix, size, &mut self.rhs);
-        for (j, row) in step.chunks_exact_mut(c).enumerate() {
-            (0..c - 1).for_each(|k| row[k] = self.rhs[k * width + j]);
+        solve_factored(&self.matrix, small.len(), &mut small);
+        for (j, row) in out.chunks_exact_mut(c).enumerate() {
+            (0..c - 1).for_each(|k| row[k] = small[k * width + j]);
             row[c - 1] = 0.0;
         }
-        a.risk.centre(step);
-        step.iter().all(|s| s.is_finite())
+        a.risk.centre(out);
     }
 
-    fn form(&mut self, a: &Matrix<'_>, width: usize) {
-        let c = a.risk.classes;
+    fn form(&mut self, a: &Matrix<'_>) {
+        let (c, width) = (a.risk.classes, self.width);
         let size = width * (c - 1);
         self.matrix.clear();
         self.matrix.resize(size * size, 0.0);
-        let cut = NEGLIGIBLE * a.h.iter().copied().fold(0.0, f64::max);
+        let mut cut = NEGLIGIBLE * a.h.iter().copied().fold(0.0, f64::max);
+        if !self.is_exact() {
+            // As many entries one by one as cost a third of the factorisation; conjugate gradients mend the rest.
+            let most = size.pow(3) / (9 * width * width);
+            cut = cut.max(nth_largest(a.h, most));
+        }
         let mut list = Vec::new();
         crate::penalty::pairs(c, |pair, k, l| list.push((pair, k, l)));
         // In batches, to bound the memory of finished blocks.
         for batch in list.chunks(16) {
-            let work = |&(pair, k, l): &(usize, usize, usize)| self.pair_block(a, pair, k, l, width, cut);
+            let work = |&(pair, k, l): &(usize, usize, usize)| self.pair_block(a, pair, k, l, cut);
             let blocks: Vec<Vec<f64>> = if width * a.risk.x.rows() < 1 << 14 {
                 batch.iter().map(work).collect()
             } else {
@@ -93,29 +119,39 @@ impl Dense {
     }
 
     /// E of one pair: lower triangle, column-major width×width.
-    fn pair_block(&self, a: &Matrix<'_>, pair: usize, k: usize, l: usize, width: usize, cut: f64) -> Vec<f64> {
-        let (c, len) = (a.risk.classes, a.shape.len(a.risk.classes));
+    fn pair_block(&self, a: &Matrix<'_>, pair: usize, k: usize, l: usize, cut: f64) -> Vec<f64> {
+        let (c, len, width) = (a.risk.classes, a.shape.len(a.risk.classes), self.width);
         let mut block = vec![0.0; width * width];
         let mut sum = Outer::new(width, &mut block);
-        let mut add = |i: usize, weight: f64| {
-            if weight > cut {
-                sum.push(weight.sqrt(), |out| a.risk.fill_row(i, out));
-            }
-        };
+        let mut light = [0.0; 2];
         match a.shape {
             Shape::Star => {
-                self.members[k].iter().for_each(|&i| add(i as usize, a.h[i as usize * c + l]));
-                self.members[l].iter().for_each(|&i| add(i as usize, a.h[i as usize * c + k]));
+                for (side, (m, other)) in [(k, l), (l, k)].into_iter().enumerate() {
+                    for &i in &self.members[m] {
+                        let weight = a.h[i as usize * c + other];
+                        if weight > cut {
+                            sum.push(weight.sqrt(), |out| a.risk.fill_row(i as usize, out));
+                        } else {
+                            light[side] += weight;
+                        }
+                    }
+                }
             }
             shape => {
                 for i in 0..a.risk.x.rows() {
                     let h = &a.h[i * len..(i + 1) * len];
                     let weight = shape.pair(h, a.risk.y[i] as usize, k, l) * a.risk.outside_weight(shape, i);
-                    add(i, weight);
+                    if weight > cut {
+                        sum.push(weight.sqrt(), |out| a.risk.fill_row(i, out));
+                    }
                 }
             }
         }
         sum.finish();
+        if !self.is_exact() {
+            axpy(light[0], &self.means[k], &mut block);
+            axpy(light[1], &self.means[l], &mut block);
+        }
         a.penalty.add_pair(pair, k, l, &mut block, width);
         block
     }
@@ -165,6 +201,16 @@ impl<'b> Outer<'b> {
         );
         self.filled = 0;
     }
+}
+
+/// The value that at most `count` numbers exceed.
+pub(super) fn nth_largest(values: &[f64], count: usize) -> f64 {
+    if count >= values.len() {
+        return 0.0;
+    }
+    let mut sorted = values.to_vec();
+    let at = sorted.len() - 1 - count;
+    *sorted.select_nth_unstable_by(at, f64::total_cmp).1
 }
 
 /// Adds E to the diagonal blocks of k and l and subtracts it from block (l, k), in the lower triangle of the matrix.

@@ -37,6 +37,8 @@ impl Matrix<'_> {
 
 /// Solves Newton systems of one risk, keeping buffers between steps.
 pub(crate) struct System {
+    costs: Costs,
+    /// Set once factoring is, or has become, cheaper than iterating.
     dense: Option<Dense>,
     active: Option<Active>,
 }
@@ -49,58 +51,77 @@ pub(crate) struct Solve {
 
 impl System {
     pub(crate) fn new(risk: &Risk<'_>) -> Self {
-        let dense =
-            (risk.loss.shift_invariant() && Costs::of(risk).dense_is_cheap()).then(|| Dense::new(risk.y, risk.classes));
-        let active = dense.is_none().then(|| Active::new(risk));
-        Self { dense, active }
+        let costs = Costs::of(risk);
+        let mut system = Self { costs, dense: None, active: None };
+        if system.costs.break_even() < 3.0 {
+            system.dense = Some(Dense::new(risk, system.costs.lump));
+        } else {
+            system.active = Some(Active::new(risk));
+        }
+        system
     }
 
     /// Solves for the step to a residual of `forcing` relative to the gradient; `None` if rounding prevents a descent direction.
+    ///
+    /// Early systems are easy for conjugate gradients and late ones are not: where the matrix can be factored at all, that
+    /// takes over as soon as a system needed more products than a factorisation costs.
     pub(crate) fn solve(&mut self, a: &Matrix<'_>, grad: &[f64], forcing: f64, step: &mut [f64]) -> Option<Solve> {
         if let Some(dense) = &mut self.dense {
-            return dense.solve(a, grad, step).then_some(Solve { products: 0 });
+            if !dense.prepare(a) {
+                return None;
+            }
+            if !dense.is_exact() {
+                let products = cg::solve(a, |r, out| dense.apply(a, r, out), grad, forcing, step);
+                return step.iter().all(|s| s.is_finite()).then_some(Solve { products });
+            }
+            dense.apply(a, grad, step);
+            step.iter_mut().for_each(|s| *s = -*s);
+            return step.iter().all(|s| s.is_finite()).then_some(Solve { products: 0 });
         }
         let active = self.active.as_mut()?;
         active.prepare(a);
-        let products = cg::solve(a, active, grad, forcing, step);
+        let products = cg::solve(a, |r, out| active.apply(a, r, out), grad, forcing, step);
+        if products as f64 > self.costs.break_even() {
+            self.dense = Some(Dense::new(a.risk, self.costs.lump));
+            self.active = None;
+        }
         step.iter().all(|s| s.is_finite()).then_some(Solve { products })
     }
 }
 
-/// Rough flop counts that decide between the ways to go.
+/// Rough costs in flops that decide between the ways to go.
 struct Costs {
-    size: f64,
-    form: f64,
+    /// Forming and factoring the matrix; infinite where it cannot be done.
+    factored: f64,
+    /// One product with the matrix.
     product: f64,
+    /// Forming costs more than half of factoring, so that it pays to form only what matters.
+    lump: bool,
 }
 
 impl Costs {
     fn of(risk: &Risk<'_>) -> Self {
-        let (n, c) = (risk.x.rows() as f64, risk.classes as f64);
-        let width = risk.x.cols() as f64 + 1.0;
+        let (n, c, d) = (risk.x.rows() as f64, risk.classes as f64, risk.x.cols() as f64);
         let pairs_per_row = if risk.loss.shape() == Shape::Star { c - 1.0 } else { c * (c - 1.0) / 2.0 };
+        let size = (d + 1.0) * (c - 1.0);
+        let possible = risk.loss.shift_invariant() && 8.0 * size * size < 2e9;
+        let (form, factor) = (n * pairs_per_row * (d + 1.0).powi(2), size.powi(3) / 3.0);
         Self {
-            size: width * (c - 1.0),
-            form: n * pairs_per_row * width * width,
-            product: 4.0 * risk.x.stored() as f64 * c,
+            factored: if possible { form + factor } else { f64::INFINITY },
+            lump: size > 500.0 && form > 0.5 * factor,
+            product: 4.0 * risk.x.stored() as f64 * c + 8.0 * n * c + 4.0 * c * c * d,
         }
     }
 
-    /// One factored step, in flops of the fast kernels.
-    fn dense_step(&self) -> f64 {
-        self.form + self.size.powi(3) / 3.0
-    }
-
-    /// Conjugate gradients take a few hundred products late on the path, at a fraction of the speed of the factorisation.
-    fn dense_is_cheap(&self) -> bool {
-        let memory = 8.0 * self.size * self.size;
-        memory < 1.5e9 && (self.size < 600.0 || self.dense_step() < 400.0 * self.product)
+    /// The number of products that cost as much as a factorisation, whose flops run about three times as fast; applying the
+    /// preconditioner doubles the price of a product.
+    fn break_even(&self) -> f64 {
+        self.factored / (6.0 * self.product)
     }
 }
 
-/// Whether Newton is expected to need less time than L-BFGS: 30 steps, against some 2,000 evaluations.
+/// Whether Newton is expected to need less time than L-BFGS. It takes some 20 systems of 20 products (or a factorisation each), L-BFGS
+/// thousands of evaluations, so only memory speaks against it: kinked penalties keep d numbers per class pair.
 pub(crate) fn newton_is_cheaper(risk: &Risk<'_>) -> bool {
-    let costs = Costs::of(risk);
-    let step = costs.dense_step().min(80.0 * costs.product);
-    30.0 * step < 2000.0 * costs.product || costs.size < 2000.0
+    risk.penalty.dual_len(risk.x.cols(), risk.classes) < 100_000_000
 }
