@@ -38,6 +38,15 @@ pub(crate) fn digits(value: f64, count: usize) -> String {
     }
 }
 
+/// A bound with one digit, rounded up: a promise must not get better by being printed.
+pub(crate) fn upper(bound: f64) -> String {
+    if !(bound > 0.0 && bound.is_finite()) {
+        return digits(bound, 1);
+    }
+    let unit = 10f64.powi(bound.log10().floor() as i32);
+    format!("{:.0e}", (bound / unit).ceil() * unit)
+}
+
 /// A share as per cent.
 pub(crate) fn percent(share: f64) -> String {
     format!("{:.2} %", 100.0 * share)
@@ -76,7 +85,7 @@ pub(crate) fn certificate(certificate: &Certificate) -> String {
     match certificate.relative_gap() {
         None => "none (p < 1: a local optimum)".into(),
         Some(gap) if gap < f64::EPSILON => "optimal to within rounding".into(),
-        Some(gap) => format!("optimal to within {gap:.0e} (relative duality gap)"),
+        Some(gap) => format!("optimal to within {} (relative duality gap)", upper(gap)),
     }
 }
 
@@ -165,5 +174,24 @@ pub(crate) fn warning(model: &Model) -> Option<String> {
             "no step improves the objective any more within rounding, {gap}, not {}; raise --tol",
             number(spec.tol)
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_rounded_for_people() {
+        assert_eq!(["0.3450", "12.35", "1.235e-7", "0"], [0.345, 12.3456, 1.23456e-7, 0.0].map(|v| digits(v, 4)));
+        assert_eq!(["2e-9", "1e-9", "1e0", "0"], [1.1e-9, 1e-9, 0.95, 0.0].map(upper));
+        assert_eq!((plural(1, "row"), plural(2, "class")), ("1 row".into(), "2 classes".into()));
+    }
+
+    #[test]
+    fn long_lists_end_with_dots() {
+        let all: Vec<String> = (0..5).map(|i| format!("class {i}")).collect();
+        assert_eq!(names(&all, 25), "class 0, class 1, …");
+        assert_eq!(names(&all[..2], 16), "class 0, class 1");
     }
 }

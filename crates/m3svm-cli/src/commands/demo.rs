@@ -9,7 +9,7 @@ use m3svm_io::{ReadOptions, read_from};
 
 use super::evaluate;
 use crate::args::number;
-use crate::report::{certificate, digits, percent, settings};
+use crate::report::{certificate, digits, percent, settings, upper};
 use crate::{print, table};
 
 /// The iris data of E. Anderson and R. A. Fisher (1936).
@@ -57,7 +57,7 @@ Your own data next (CSV, LIBSVM, Parquet, Arrow, NumPy or MATLAB):
 ";
 
 fn powers(models: &[Model]) -> String {
-    let header = ["p", "closest classes", "minimum margin", "accuracy", "relative gap"];
+    let header = ["p", "closest classes", "minimum margin", "train accuracy", "relative gap"];
     let mut rows = vec![header.map(String::from).to_vec()];
     for model in models {
         let AnyPenalty::Pairwise(Pairwise { p, .. }) = model.spec().penalty else {
@@ -71,7 +71,7 @@ fn powers(models: &[Model]) -> String {
             format!("{}, {}", classes[k], classes[l]),
             digits(margin, 4),
             percent(model.train_accuracy()),
-            gap.map(|gap| format!("{gap:.0e}")).unwrap_or_default(),
+            gap.map(upper).unwrap_or_default(),
         ]);
     }
     table::table(&rows, 2)
