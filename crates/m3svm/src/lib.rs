@@ -10,6 +10,7 @@ mod certificate;
 mod dataset;
 mod error;
 mod features;
+mod intercept;
 mod kernel;
 pub mod loss;
 pub mod metrics;

@@ -134,9 +134,20 @@ pub trait Loss: Send + Sync + std::fmt::Debug {
         }
     }
 
+    /// ∇²ℓ itself in the same form: the curvature with the dual state that belongs to the point.
+    fn hessian_rows(&self, z: &[f64], y: &[u32], h: &mut [f64]) {
+        self.curvature_rows(z, y, &[], h);
+    }
+
     /// Moves the dual state of consecutive rows along with a Newton step that would change the scores by `step` and of which the
     /// share `taken` was taken.
     fn dual_rows(&self, _z: &[f64], _y: &[u32], _step: &[f64], _taken: f64, _dual: &mut [f64]) {}
+
+    /// Writes the slopes ∂ℓ/∂z that the dual state of a row stands for, if it stands for any. At tiny smoothing they are more exact
+    /// than the slopes at the scores, whose rounding they do not share.
+    fn dual_slopes(&self, _dual: &[f64], _y: usize, _dz: &mut [f64]) -> bool {
+        false
+    }
 
     /// −ℓ*(∂ℓ/∂z) at a point where `value_grad` gave (`value`, `dz`): what the row adds to the lower bound. When called on
     /// `self` with the gradient of a relaxed loss, must still be a valid (if weaker) bound.

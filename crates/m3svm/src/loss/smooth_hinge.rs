@@ -164,6 +164,20 @@ impl Loss for SmoothHinge {
         );
     }
 
+    fn hessian_rows(&self, z: &[f64], y: &[u32], h: &mut [f64]) {
+        let c = z.len() / y.len().max(1);
+        let delta2 = self.delta * self.delta;
+        for (i, y) in y.iter().enumerate() {
+            let (z, h, y) = (&z[i * c..(i + 1) * c], &mut h[i * c..(i + 1) * c], *y as usize);
+            for k in 0..c {
+                let gamma = 1.0 - z[y] + z[k];
+                let r = (gamma * gamma + delta2).sqrt();
+                h[k] = if r > 0.0 { 0.5 * delta2 / (r * r * r) } else { 0.0 };
+            }
+            h[y] = 0.0;
+        }
+    }
+
     /// Linearises r·v = γ: Δv = (γ − rv)/r + (1 − vγ/r)Δγ/r. Each entry is then clipped on its own (one common step length for
     /// all of v, the textbook rule, is blocked by single entries) and may use up at most 95 % of its distance to ±1, or
     /// the curvature would forget in one step that the entry was active.
@@ -191,6 +205,16 @@ impl Loss for SmoothHinge {
                 }
             },
         );
+    }
+
+    fn dual_slopes(&self, dual: &[f64], y: usize, dz: &mut [f64]) -> bool {
+        let mut sum = 0.0;
+        for k in (0..dz.len()).filter(|&k| k != y) {
+            dz[k] = 0.5 * (1.0 + dual[k]);
+            sum += dz[k];
+        }
+        dz[y] = -sum;
+        true
     }
 
     /// Σ_{k≠y} (αₖ + δ√(αₖ(1 − αₖ))), valid for any α in [0, 1] and so also for the slopes of a wider smoothing.

@@ -220,29 +220,59 @@ impl Penalty for Pairwise {
         let rest = by_class(&grad, classes);
         let scale = 1.0 / classes as f64;
         let mut norms = Vec::with_capacity(classes * (classes - 1) / 2);
+        let mut clipped = Vec::with_capacity(norms.capacity());
+        // What a ζ cut back to the ball of its pair leaves over; the ε-term pays for it.
+        let mut over = vec![0.0; w.len()];
+        let sharp = self.p == 1.0 || self.norm == Norm::L1;
         self.visit(&by_class(w, classes), classes, |_, k, l, u, parts, r| {
             self.gradient_of(u, parts, r);
             (0..d).for_each(|j| u[j] -= scale * (rest[k * d + j] - rest[l * d + j]));
-            norms.push(match self.norm {
+            let norm = match self.norm {
                 Norm::L2 => dot(u, u).sqrt(),
                 Norm::L1 => u.iter().fold(0.0f64, |m, u| m.max(u.abs())),
-            });
+            };
+            norms.push(norm);
+            let ball = if self.p == 1.0 { self.lambda } else { self.slope(r) };
+            clipped.push(norm.min(ball));
+            if sharp && norm > ball {
+                for j in 0..d {
+                    let excess = match self.norm {
+                        Norm::L2 => u[j] * (1.0 - ball / norm),
+                        Norm::L1 => u[j] - u[j].clamp(-ball, ball),
+                    };
+                    over[k * d + j] += excess;
+                    over[l * d + j] -= excess;
+                }
+            }
         });
-        let mut square = 0.0;
-        for (w, g) in w.chunks_exact(classes).zip(grad.chunks_exact(classes)) {
+        let (mut square, mut square_cut) = (0.0, 0.0);
+        for (j, (w, g)) in w.chunks_exact(classes).zip(grad.chunks_exact(classes)).enumerate() {
             let mean = g.iter().sum::<f64>() * scale;
-            square += w.iter().map(|w| (mean - 2.0 * epsilon * w).powi(2)).sum::<f64>();
+            for (k, w) in w.iter().enumerate() {
+                let left = mean - 2.0 * epsilon * w;
+                square += left * left;
+                square_cut += (left - over[k * d + j]).powi(2);
+            }
         }
-        let quadratic = if epsilon > 0.0 { square / (4.0 * epsilon) } else { 0.0 };
+        let pay = |square: f64| if epsilon > 0.0 { square / (4.0 * epsilon) } else { 0.0 };
+        let value = self.value(w, classes);
         if self.p == 1.0 {
             let top = norms.iter().copied().fold(0.0, f64::max);
             let limit = if top > self.lambda { self.lambda / top } else { 1.0 };
-            return DualTerms { conjugate: 0.0, power: 1.0, quadratic, limit };
+            if epsilon > 0.0 && pay(square_cut) - pay(square) < (1.0 - limit) * value {
+                return DualTerms { conjugate: 0.0, power: 1.0, quadratic: pay(square_cut), limit: 1.0 };
+            }
+            return DualTerms { conjugate: 0.0, power: 1.0, quadratic: pay(square), limit };
         }
         let power = self.p / (self.p - 1.0);
         let base = self.lambda * self.p;
-        let conjugate = self.lambda * (self.p - 1.0) * norms.iter().map(|z| (z / base).powf(power)).sum::<f64>();
-        DualTerms { conjugate, power, quadratic, limit: 1.0 }
+        let conjugate =
+            |norms: &[f64]| self.lambda * (self.p - 1.0) * norms.iter().map(|z| (z / base).powf(power)).sum::<f64>();
+        let (plain, cut) = (conjugate(&norms), conjugate(&clipped));
+        if sharp && epsilon > 0.0 && cut + pay(square_cut) < plain + pay(square) {
+            return DualTerms { conjugate: cut, power, quadratic: pay(square_cut), limit: 1.0 };
+        }
+        DualTerms { conjugate: plain, power, quadratic: pay(square), limit: 1.0 }
     }
 }
 

@@ -34,6 +34,20 @@ impl Newton {
         limits: &Limits,
         watch: &mut Watch<'_>,
     ) -> Result<Solution> {
+        // A warm start may already be proven; the path would have to be walked again to find out.
+        let mut start = start;
+        if start.iter().any(|t| *t != 0.0) {
+            let certificate = risk.certify(&mut start);
+            if certificate.relative_gap().is_some_and(|gap| gap <= limits.tol) {
+                return Ok(Solution {
+                    theta: start,
+                    certificate,
+                    stop: Stop::Converged,
+                    iterations: 0,
+                    evaluations: 1,
+                });
+            }
+        }
         let mut path = Path::new(risk, start, limits.tol);
         loop {
             path.evaluate();
@@ -152,6 +166,9 @@ impl<'a> Path<'a> {
     fn evaluate(&mut self) {
         let loss: &dyn Loss = self.loss.as_deref().unwrap_or(self.risk.loss);
         let penalty: &dyn Penalty = self.penalty.as_deref().unwrap_or(self.risk.penalty);
+        if self.at_end && self.decrement < self.tol.sqrt() * self.value {
+            self.risk.polish_intercept(loss, &mut self.theta, &mut self.z);
+        }
         self.loss_grad.fill(0.0);
         let sums = self.risk.loss_pass(loss, &self.z, &mut self.loss_grad);
         self.evaluations += 1;
@@ -181,11 +198,26 @@ impl<'a> Path<'a> {
             (Some(a), Some(b)) => Some(a.max(b)),
             (a, b) => a.or(b),
         };
+        let best_bound = self.best_dual_bound(objective, best_bound);
         if objective < self.best.objective {
             self.best.objective = objective;
             self.best_theta.copy_from_slice(&self.theta);
         }
         self.best.lower_bound = best_bound;
+    }
+
+    /// The bound of the dual state itself, where the one at the scores is nearly good enough but may be spoilt by their rounding.
+    fn best_dual_bound(&self, objective: f64, bound: Option<f64>) -> Option<f64> {
+        let gap = Certificate { objective: objective.min(self.best.objective), lower_bound: bound }.relative_gap()?;
+        let smoothing = self.loss.is_some() || self.penalty.is_some();
+        if !smoothing || gap <= self.tol || gap > 1e-2 {
+            return bound;
+        }
+        let penalty: &dyn Penalty = self.penalty.as_deref().unwrap_or(self.risk.penalty);
+        let mut grad = vec![0.0; self.theta.len()];
+        let Some(sums) = self.risk.dual_pass(&self.row_dual, &mut grad) else { return bound };
+        let other = Certificate::at(self.risk, objective, sums, penalty, &self.theta, &grad).lower_bound;
+        bound.into_iter().chain(other).reduce(f64::max)
     }
 
     fn best_gap(&self) -> Option<f64> {

@@ -1,0 +1,138 @@
+//! The intercept alone: a c-dimensional Newton over given scores, without a product with X.
+//!
+//! The lower bound pays ‖∂F/∂b‖²/(4ε) for what is left of the gradient in b. With ε = 1e-6 that drowns a point that is optimal to
+//! twelve digits, so b is made exact before a bound is computed.
+
+use crate::kernel::dot;
+use crate::loss::{Loss, Shape};
+use crate::risk::Risk;
+
+/// Loss, gradient and Hessian as functions of a shift of all scores.
+struct Shifted {
+    value: f64,
+    grad: Vec<f64>,
+    hess: Vec<f64>,
+}
+
+impl Risk<'_> {
+    /// Moves the intercept to its optimum for the current weights, in `theta` and in the scores `z`.
+    pub(crate) fn polish_intercept(&self, loss: &dyn Loss, theta: &mut [f64], z: &mut [f64]) {
+        let (c, m) = (self.classes, self.weights_len());
+        if !self.intercept || !loss.shift_invariant() {
+            return;
+        }
+        let objective = |b: &[f64], at: &Shifted| at.value + self.epsilon * dot(b, b);
+        let mut b = theta[m..].to_vec();
+        let mut shift = vec![0.0; c];
+        let mut at = self.shifted(loss, z, &shift);
+        for _ in 0..30 {
+            let grad: Vec<f64> = at.grad.iter().zip(&b).map(|(g, b)| g + 2.0 * self.epsilon * b).collect();
+            let Some(step) = centred_newton(&at.hess, &grad, 2.0 * self.epsilon) else { break };
+            let decrement = -dot(&grad, &step);
+            let value = objective(&b, &at);
+            if !(decrement > 1e-18 * value) {
+                break;
+            }
+            let mut t = 1.0;
+            let accepted = loop {
+                let next_b: Vec<f64> = b.iter().zip(&step).map(|(b, s)| b + t * s).collect();
+                let next_shift: Vec<f64> = shift.iter().zip(&step).map(|(b, s)| b + t * s).collect();
+                let next = self.shifted(loss, z, &next_shift);
+                if objective(&next_b, &next) <= value - 1e-4 * t * decrement {
+                    break Some((next_b, next_shift, next));
+                }
+                t *= 0.3;
+                if t < 1e-4 {
+                    break None;
+                }
+            };
+            let Some(next) = accepted else { break };
+            (b, shift, at) = next;
+        }
+        theta[m..].copy_from_slice(&b);
+        z.chunks_exact_mut(c).for_each(|row| row.iter_mut().zip(&shift).for_each(|(z, s)| *z += s));
+    }
+
+    fn shifted(&self, loss: &dyn Loss, z: &[f64], shift: &[f64]) -> Shifted {
+        let (c, shape) = (self.classes, loss.shape());
+        let len = shape.len(c);
+        let parts = self.partition().map(|range| {
+            let mut out = Shifted { value: 0.0, grad: vec![0.0; c], hess: vec![0.0; c * c] };
+            let room = self.partition().block();
+            let (mut at, mut g) = (vec![0.0; room * c], vec![0.0; room * c]);
+            let (mut h, mut values) = (vec![0.0; room * len], vec![0.0; room]);
+            for block in self.partition().blocks(range) {
+                let rows = block.len();
+                for (at, z) in at.chunks_exact_mut(c).zip(z[block.start * c..block.end * c].chunks_exact(c)) {
+                    (0..c).for_each(|k| at[k] = z[k] + shift[k]);
+                }
+                let y = &self.y[block.clone()];
+                loss.value_grad_rows(&at[..rows * c], y, &mut g[..rows * c], &mut values[..rows]);
+                loss.hessian_rows(&at[..rows * c], y, &mut h[..rows * len]);
+                for (j, i) in block.enumerate() {
+                    let weight = self.weight(i);
+                    out.value += weight * values[j];
+                    (0..c).for_each(|k| out.grad[k] += weight * g[j * c + k]);
+                    add_row(shape, &h[j * len..(j + 1) * len], self.y[i] as usize, weight, &mut out.hess);
+                }
+            }
+            out
+        });
+        let mut sum = Shifted { value: 0.0, grad: vec![0.0; c], hess: vec![0.0; c * c] };
+        for part in parts {
+            sum.value += part.value;
+            sum.grad.iter_mut().zip(&part.grad).for_each(|(a, b)| *a += b);
+            sum.hess.iter_mut().zip(&part.hess).for_each(|(a, b)| *a += b);
+        }
+        sum
+    }
+}
+
+/// Adds the curvature of one row, as pair weights, to the lower triangle and diagonal.
+fn add_row(shape: Shape, h: &[f64], y: usize, weight: f64, hess: &mut [f64]) {
+    let c = hess.len().isqrt();
+    let mut add = |k: usize, l: usize, w: f64| {
+        hess[k * c + k] += w;
+        hess[l * c + l] += w;
+        hess[k.max(l) * c + k.min(l)] -= w;
+    };
+    match shape {
+        Shape::Star => (0..c).filter(|&k| k != y).for_each(|k| add(k, y, weight * h[k])),
+        _ => crate::penalty::pairs(c, |_, k, l| add(k, l, weight * shape.pair(h, y, k, l))),
+    }
+}
+
+/// −(H + ridge)⁻¹g on the centred subspace, by Cholesky without the last class; `None` if rounding has made H indefinite.
+fn centred_newton(hess: &[f64], grad: &[f64], ridge: f64) -> Option<Vec<f64>> {
+    let c = grad.len();
+    let n = c - 1;
+    let mut l = vec![0.0; n * n];
+    for i in 0..n {
+        for j in 0..=i {
+            let ridge = ridge * (f64::from(u8::from(i == j)) - 1.0 / c as f64);
+            let sum: f64 = (0..j).map(|k| l[i * n + k] * l[j * n + k]).sum();
+            let rest = hess[i * c + j] + ridge - sum;
+            if i == j {
+                if !(rest > 0.0) {
+                    return None;
+                }
+                l[i * n + i] = rest.sqrt();
+            } else {
+                l[i * n + j] = rest / l[j * n + j];
+            }
+        }
+    }
+    let mut x: Vec<f64> = grad[..n].iter().map(|g| -g).collect();
+    for i in 0..n {
+        let sum: f64 = (0..i).map(|k| l[i * n + k] * x[k]).sum();
+        x[i] = (x[i] - sum) / l[i * n + i];
+    }
+    for i in (0..n).rev() {
+        let sum: f64 = (i + 1..n).map(|k| l[k * n + i] * x[k]).sum();
+        x[i] = (x[i] - sum) / l[i * n + i];
+    }
+    let mean = x.iter().sum::<f64>() / c as f64;
+    x.push(0.0);
+    x.iter_mut().for_each(|x| *x -= mean);
+    Some(x)
+}

@@ -1,0 +1,138 @@
+//! The exact hinge problem against an independent conic solver.
+
+use m3svm::penalty::{NoPenalty, Norm, Pairwise, Ridge};
+use m3svm::{AnyPenalty, Objective, Risk, Spec, Stop};
+
+use crate::common::{Problem, apart, hinge, none, spec, theta};
+use crate::program::{add_pairwise, hinge_program};
+
+/// Minimum by the conic solver.
+fn reference(problem: &Problem, penalty: &AnyPenalty, epsilon: f64, intercept: bool) -> (f64, Vec<f64>) {
+    let mut program = hinge_program(problem, epsilon, intercept);
+    match penalty {
+        AnyPenalty::Pairwise(penalty) => add_pairwise(&mut program, problem, penalty),
+        AnyPenalty::Ridge(Ridge { lambda }) => {
+            (0..problem.d * problem.c).for_each(|j| program.product(j, j, *lambda));
+        }
+        AnyPenalty::None(_) => {}
+    }
+    let (value, mut x) = program.solve();
+    x.truncate((problem.d + usize::from(intercept)) * problem.c);
+    (value, x)
+}
+
+/// Checks the value and both sides of the certificate; what is left to say is whether the proof is complete.
+fn agree(problem: &Problem, penalty: AnyPenalty, epsilon: f64, intercept: bool) -> Option<String> {
+    let (expected, point) = reference(problem, &penalty, epsilon, intercept);
+    let spec = Spec { epsilon, intercept, ..spec(hinge(0.0), penalty) };
+    let data = problem.dense();
+    let model = spec.fit(&data).unwrap();
+    let certificate = model.certificate();
+    let bound = certificate.lower_bound.unwrap();
+    let label = format!("{penalty:?} n {} intercept {intercept}: conic {expected}, found {certificate:?}", problem.n);
+    assert!(apart(certificate.objective, expected) < 1e-6, "{label}");
+    let slack = 1e-7 * expected.max(1.0);
+    assert!(bound <= expected + slack, "{label}");
+    assert!(expected <= certificate.objective + slack, "{label}");
+    // The reported objective is that of the reported parameters, and the point of the other solver is no better.
+    let risk = Risk::new(&data, spec.loss.as_dyn(), spec.penalty.as_dyn(), epsilon, intercept);
+    let mut found = theta(&model);
+    found.truncate(risk.dim());
+    let mut grad = vec![0.0; risk.dim()];
+    assert!(apart(risk.eval(&found, &mut grad), certificate.objective) < 1e-12, "{label}");
+    let elsewhere = risk.eval(&point, &mut grad);
+    assert!(bound <= elsewhere * (1.0 + 1e-12), "{label}: bound above {elsewhere}");
+    let gap = certificate.relative_gap().unwrap();
+    let proven = model.training().stop == Stop::Converged && gap <= spec.tol;
+    (!proven).then(|| format!("{label}, gap {gap:e}, {:?}", model.training().stop))
+}
+
+fn problems() -> Vec<Problem> {
+    let iris = Problem::iris();
+    let part: Vec<usize> = (0..iris.n).step_by(4).collect();
+    vec![
+        Problem::random(1, 18, 3, 3),
+        Problem::random(2, 30, 4, 4),
+        Problem::clouds(3, 24, 2, 2, 0.3),
+        iris.rows(&part),
+    ]
+}
+
+fn each(penalties: &[AnyPenalty]) {
+    let problems = problems();
+    let all = problems.iter().flat_map(|x| penalties.iter().map(move |p| (x, *p)));
+    proven(all.map(|(problem, penalty)| agree(problem, penalty, 1e-3, true)));
+}
+
+fn proven(failures: impl Iterator<Item = Option<String>>) {
+    none(&failures.flatten().collect::<Vec<String>>());
+}
+
+fn l2(lambda: f64, p: f64) -> AnyPenalty {
+    AnyPenalty::Pairwise(Pairwise::new(Norm::L2, lambda, p))
+}
+
+fn l1(lambda: f64, p: f64) -> AnyPenalty {
+    AnyPenalty::Pairwise(Pairwise::new(Norm::L1, lambda, p))
+}
+
+#[test]
+fn first_power_is_a_second_order_cone_program() {
+    each(&[l2(0.05, 1.0), l2(1.0, 1.0)]);
+}
+
+#[test]
+fn second_power_is_a_quadratic_program() {
+    each(&[l2(0.01, 2.0), l2(1.0, 2.0)]);
+}
+
+#[test]
+fn fourth_power_is_two_cones_and_a_square() {
+    each(&[l2(1e-3, 4.0), l2(0.5, 4.0)]);
+}
+
+#[test]
+fn other_powers_are_power_cones() {
+    each(&[l2(0.1, 1.5), l2(0.1, 3.0)]);
+}
+
+#[test]
+fn distances_in_the_l1_norm() {
+    each(&[l1(0.05, 1.0), l1(1.0, 1.0), l1(0.01, 2.0), l1(0.5, 2.0)]);
+}
+
+#[test]
+fn ridge_and_no_penalty() {
+    each(&[
+        AnyPenalty::Ridge(Ridge { lambda: 0.1 }),
+        AnyPenalty::Ridge(Ridge { lambda: 10.0 }),
+        AnyPenalty::None(NoPenalty {}),
+    ]);
+}
+
+#[test]
+fn weighted_samples() {
+    let mut results = Vec::new();
+    for (seed, problem) in problems().into_iter().enumerate() {
+        let mut problem = problem.weighted(seed as u64);
+        if let Some(w) = &mut problem.weights {
+            w[1] = 0.0;
+        }
+        for penalty in [l2(0.05, 1.0), l2(0.1, 2.0), l2(0.01, 4.0), l1(0.1, 1.0)] {
+            results.push(agree(&problem, penalty, 1e-3, true));
+        }
+    }
+    proven(results.into_iter());
+}
+
+#[test]
+fn without_an_intercept_and_with_the_default_epsilon() {
+    let mut results = Vec::new();
+    for problem in problems() {
+        for penalty in [l2(0.05, 1.0), l2(0.1, 2.0), l2(0.01, 4.0)] {
+            results.push(agree(&problem, penalty, 1e-6, false));
+            results.push(agree(&problem, penalty, 1e-6, true));
+        }
+    }
+    proven(results.into_iter());
+}

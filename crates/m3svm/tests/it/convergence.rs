@@ -1,0 +1,102 @@
+//! Real data: every setting is solved to a proof.
+
+use std::io::Read;
+use std::path::PathBuf;
+
+use flate2::read::GzDecoder;
+use m3svm::{Dataset, Features, Scaling, Spec, Stop};
+
+use crate::common::{Problem, newton, none, pairwise, parse_csv};
+
+/// The text of a file of the data folder, if there is one.
+fn data_file(name: &str) -> Option<String> {
+    let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data");
+    let folder = std::env::var_os("M3SVM_DATA").map_or_else(|| PathBuf::from(beside), PathBuf::from);
+    let path = folder.join(name);
+    let Ok(file) = std::fs::File::open(&path) else {
+        eprintln!("{name} is left out: there is no {}", path.display());
+        return None;
+    };
+    let mut text = String::new();
+    GzDecoder::new(file).read_to_string(&mut text).unwrap();
+    Some(text)
+}
+
+pub(crate) fn table(name: &str) -> Option<Dataset<'static>> {
+    data_file(&format!("{name}.csv.gz")).map(|text| parse_csv(&text).dense())
+}
+
+/// LIBSVM text, indices from 1.
+pub(crate) fn sparse(name: &str) -> Option<Dataset<'static>> {
+    let text = data_file(&format!("{name}.svm.gz"))?;
+    let (mut labels, mut indptr) = (Vec::new(), vec![0]);
+    let (mut indices, mut values) = (Vec::new(), Vec::new());
+    for line in text.lines() {
+        let mut fields = line.split_ascii_whitespace();
+        labels.push(fields.next().unwrap());
+        for field in fields {
+            let (index, value) = field.split_once(':').unwrap();
+            indices.push(index.parse::<u32>().unwrap() - 1);
+            values.push(value.parse::<f64>().unwrap());
+        }
+        indptr.push(indices.len());
+    }
+    let cols = *indices.iter().max().unwrap() as usize + 1;
+    let x = Features::csr(indptr, indices, values, cols).unwrap();
+    Some(Dataset::from_labels(x, &labels).unwrap())
+}
+
+pub(crate) fn solved(name: &str, data: &Dataset<'_>, spec: &Spec) -> Option<String> {
+    let model = spec.fit(data).unwrap();
+    let (stop, gap) = (model.training().stop, model.certificate().relative_gap().unwrap());
+    let bad = stop != Stop::Converged || gap > spec.tol;
+    bad.then(|| format!("{name} {:?}: {stop:?}, gap {gap:e}, {:?}", spec.penalty, model.training()))
+}
+
+/// Every p × λ; lists all that fail.
+fn grid(name: &str, data: &Dataset<'_>) {
+    let mut failures = Vec::new();
+    for p in [1.0, 1.5, 2.0, 4.0, 8.0, 16.0] {
+        for lambda in [1e-4, 1e-2, 1.0, 100.0] {
+            let spec = Spec { penalty: pairwise(lambda, p), solver: newton(), tol: 1e-8, ..Spec::default() };
+            failures.extend(solved(name, data, &spec));
+        }
+    }
+    none(&failures);
+}
+
+#[test]
+fn iris_is_solved_at_every_p_and_lambda() {
+    grid("iris", &Problem::iris().dense());
+}
+
+#[test]
+fn iris_is_solved_under_every_scaling() {
+    let data = Problem::iris().dense();
+    for scaling in Scaling::ALL {
+        for p in [1.0, 2.0, 4.0] {
+            let spec = Spec { penalty: pairwise(1e-3, p), scaling, ..Spec::default() };
+            assert_eq!(solved("iris", &data, &spec), None, "{scaling:?}");
+        }
+    }
+}
+
+macro_rules! grids {
+    ($($test:ident: $name:literal)*) => {$(
+        #[test]
+        fn $test() {
+            if let Some(data) = table($name) {
+                grid($name, &data);
+            }
+        }
+    )*};
+}
+
+grids! {
+    iris_from_the_data_folder_is_solved_at_every_p_and_lambda: "iris"
+    wine_is_solved_at_every_p_and_lambda: "wine"
+    glass_is_solved_at_every_p_and_lambda: "glass"
+    vehicle_is_solved_at_every_p_and_lambda: "vehicle"
+    dermatology_is_solved_at_every_p_and_lambda: "dermatology"
+    segment_is_solved_at_every_p_and_lambda: "segment"
+}

@@ -1,0 +1,14 @@
+//! The library seen from outside, as one test binary.
+#![expect(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
+
+mod agreement;
+mod common;
+mod conic;
+mod convergence;
+mod custom;
+mod gradients;
+mod invariance;
+mod large;
+mod paper;
+mod program;
+mod threads;

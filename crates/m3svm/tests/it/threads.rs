@@ -1,0 +1,64 @@
+//! The same bits whatever the number of threads, and whatever the run.
+
+use m3svm::solver::{Adam, Lbfgs};
+use m3svm::{AnySolver, Dataset, Model, Spec};
+
+use crate::common::{Problem, hinge, newton, pairwise, spec, theta};
+
+fn bits(model: &Model) -> Vec<u64> {
+    let certificate = model.certificate();
+    let mut all = theta(model);
+    all.push(certificate.objective);
+    all.extend(certificate.lower_bound);
+    all.iter().map(|v| v.to_bits()).collect()
+}
+
+fn fit(spec: &Spec, data: &Dataset<'_>, threads: usize) -> Model {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    pool.install(|| spec.fit(data)).unwrap()
+}
+
+#[test]
+fn the_number_of_threads_changes_no_bit() {
+    // 6000 rows of 30 (20 stored) numbers: split into several groups in either storage.
+    let problem = Problem::random(101, 6000, 30, 4).weighted(9);
+    let solvers = [
+        (newton(), 500),
+        (AnySolver::Lbfgs(Lbfgs::default()), 40),
+        (AnySolver::Adam(Adam::default()), 15),
+        (AnySolver::Adam(Adam { learning_rate: 0.01, batch: Some(500) }), 2),
+    ];
+    for data in [problem.dense(), problem.csr(), problem.dense32()] {
+        for (solver, steps) in solvers {
+            let spec = Spec { solver, max_iter: Some(steps), ..spec(hinge(0.01), pairwise(1e-3, 4.0)) };
+            let one = bits(&fit(&spec, &data, 1));
+            for threads in [2, 3, 5] {
+                let many = bits(&fit(&spec, &data, threads));
+                assert!(one == many, "{solver:?}, {threads} threads, sparse {}", data.x().is_sparse());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_large_factorisation_does_not_depend_on_the_threads() {
+    // (80 + 1)·(5 − 1) = 324 unknowns: large enough for a parallel factorisation.
+    let data = Problem::random(102, 1000, 80, 5).dense();
+    let spec = spec(hinge(0.01), pairwise(1e-2, 4.0));
+    let one = bits(&fit(&spec, &data, 1));
+    for threads in [2, 3, 5] {
+        assert!(one == bits(&fit(&spec, &data, threads)), "{threads} threads");
+    }
+}
+
+#[test]
+fn mini_batches_follow_the_seed() {
+    let data = Problem::random(103, 90, 3, 3).dense();
+    let solver = AnySolver::Adam(Adam { learning_rate: 0.05, batch: Some(7) });
+    let run = |seed| {
+        let spec = Spec { solver, seed, max_iter: Some(30), ..spec(hinge(0.5), pairwise(1e-2, 2.0)) };
+        bits(&spec.fit(&data).unwrap())
+    };
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1), run(2));
+}
