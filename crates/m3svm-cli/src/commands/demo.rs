@@ -69,7 +69,7 @@ fn powers(models: &[Model]) -> String {
         rows.push(vec![
             number(p),
             format!("{}, {}", classes[k], classes[l]),
-            digits(margin, 4),
+            digits(margin, 3),
             percent(model.train_accuracy()),
             gap.map(upper).unwrap_or_default(),
         ]);

@@ -13,10 +13,10 @@ fn demo() {
     margin, and lets a few more flowers fall on the wrong side:
 
       p  closest classes    minimum margin  train accuracy  relative gap
-      1  setosa, virginica         0.09970         98.67 % [...]
-      2  setosa, virginica          0.1429         98.00 % [...]
-      4  setosa, virginica          0.3450         97.33 % [...]
-      8  setosa, virginica          0.7124         96.67 % [...]
+      1  setosa, virginica          0.0997         98.67 % [...]
+      2  setosa, virginica           0.143         98.00 % [...]
+      4  setosa, virginica           0.345         97.33 % [...]
+      8  setosa, virginica           0.712         96.67 % [...]
 
     The model with the default settings:
       method       m3svm (smooth hinge, delta 0.01)
