@@ -39,12 +39,13 @@ impl Certificate {
         penalty: &dyn Penalty,
         theta: &[f64],
         loss_grad: &[f64],
+        dual: &[f64],
     ) -> Self {
         if !risk.penalty.convex() {
             return Self { objective, lower_bound: None };
         }
         let m = risk.weights_len();
-        let terms = penalty.dual_terms(&theta[..m], risk.classes, &loss_grad[..m], risk.epsilon);
+        let terms = penalty.dual_terms(&theta[..m], risk.classes, &loss_grad[..m], risk.epsilon, dual);
         let s = dot(&loss_grad[m..], &loss_grad[m..]);
         let bias = if s == 0.0 { 0.0 } else { s / (4.0 * risk.epsilon) };
         let quadratic = terms.quadratic + bias;

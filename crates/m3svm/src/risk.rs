@@ -398,6 +398,6 @@ impl Objective for Risk<'_> {
         let sums = self.loss_pass(self.loss, &z, &mut grad);
         let loss_grad = grad.clone();
         let objective = sums.value + self.penalty_grad(self.penalty, theta, &mut grad);
-        Certificate::at(self, objective, sums, self.penalty, theta, &loss_grad)
+        Certificate::at(self, objective, sums, self.penalty, theta, &loss_grad, &[])
     }
 }

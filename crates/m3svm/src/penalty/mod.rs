@@ -5,6 +5,7 @@
 mod curvature;
 mod none;
 mod pairwise;
+mod pairwise_bound;
 mod ridge;
 
 use serde::{Deserialize, Serialize};
@@ -73,8 +74,8 @@ pub trait Penalty: Send + Sync + std::fmt::Debug {
     fn move_dual(&self, _w: &[f64], _classes: usize, _step: &[f64], _dual: &mut [f64]) {}
 
     /// Lower bound of `⟨S, U⟩ + R(U) + ε‖U‖²` over all U, from the point `w` at which the loss has gradient S. Also valid for
-    /// the exact penalty when `self` is a relaxed one.
-    fn dual_terms(&self, w: &[f64], classes: usize, loss_grad: &[f64], epsilon: f64) -> DualTerms;
+    /// the exact penalty when `self` is a relaxed one. `dual` is its dual state, or empty to go by the gradient.
+    fn dual_terms(&self, w: &[f64], classes: usize, loss_grad: &[f64], epsilon: f64, dual: &[f64]) -> DualTerms;
 }
 
 /// The penalties that have a name in the command line, in Python and in model files.

@@ -24,7 +24,7 @@ impl Penalty for NoPenalty {
         Curvature::ridge(0.0, w.len() / classes, classes)
     }
 
-    fn dual_terms(&self, w: &[f64], classes: usize, loss_grad: &[f64], epsilon: f64) -> DualTerms {
-        Ridge { lambda: 0.0 }.dual_terms(w, classes, loss_grad, epsilon)
+    fn dual_terms(&self, w: &[f64], classes: usize, loss_grad: &[f64], epsilon: f64, dual: &[f64]) -> DualTerms {
+        Ridge { lambda: 0.0 }.dual_terms(w, classes, loss_grad, epsilon, dual)
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::ridge::check_lambda;
-use super::{Curvature, DualTerms, Penalty, Ridge, by_class, pairs};
+use super::{Curvature, DualTerms, Penalty, by_class, pairs};
 use crate::error::{Error, Result};
 use crate::kernel::{axpy, dot};
 
@@ -64,7 +64,7 @@ impl Pairwise {
     }
 
     /// λ p r^(p−1), the slope in r; 0 at r = 0 (a subgradient where p = 1).
-    fn slope(&self, r: f64) -> f64 {
+    pub(super) fn slope(&self, r: f64) -> f64 {
         if r > 0.0 { self.lambda * self.p * r.powf(self.p - 1.0) } else { 0.0 }
     }
 
@@ -79,7 +79,7 @@ impl Pairwise {
     }
 
     /// ∇φ(u) for one difference of norm `r`, written into `u`.
-    fn gradient_of(&self, u: &mut [f64], parts: &[f64], r: f64) {
+    pub(super) fn gradient_of(&self, u: &mut [f64], parts: &[f64], r: f64) {
         let slope = self.slope(r);
         match self.norm {
             Norm::L2 => {
@@ -91,7 +91,7 @@ impl Pairwise {
     }
 
     /// Visits the pairs with (number, k, l, wₖ − wₗ, parts of the norm, norm).
-    fn visit(
+    pub(super) fn visit(
         &self,
         vectors: &[f64],
         classes: usize,
@@ -207,72 +207,8 @@ impl Penalty for Pairwise {
         });
     }
 
-    /// ζₖₗ = ∇φ(wₖ−wₗ) − (gₖ − gₗ)/c spreads what is left of the gradient evenly over the pairs, so that
-    /// Σₗ ζₖₗ = −Sₖ − 2εwₖ and only the ε-term is left over.
-    fn dual_terms(&self, w: &[f64], classes: usize, loss_grad: &[f64], epsilon: f64) -> DualTerms {
-        if self.lambda == 0.0 {
-            return Ridge { lambda: 0.0 }.dual_terms(w, classes, loss_grad, epsilon);
-        }
-        let d = w.len() / classes;
-        let mut grad = loss_grad.to_vec();
-        self.value_grad(w, classes, &mut grad);
-        axpy(2.0 * epsilon, w, &mut grad);
-        let rest = by_class(&grad, classes);
-        let scale = 1.0 / classes as f64;
-        let mut norms = Vec::with_capacity(classes * (classes - 1) / 2);
-        let mut clipped = Vec::with_capacity(norms.capacity());
-        // What a ζ cut back to the ball of its pair leaves over; the ε-term pays for it.
-        let mut over = vec![0.0; w.len()];
-        let sharp = self.p == 1.0 || self.norm == Norm::L1;
-        self.visit(&by_class(w, classes), classes, |_, k, l, u, parts, r| {
-            self.gradient_of(u, parts, r);
-            (0..d).for_each(|j| u[j] -= scale * (rest[k * d + j] - rest[l * d + j]));
-            let norm = match self.norm {
-                Norm::L2 => dot(u, u).sqrt(),
-                Norm::L1 => u.iter().fold(0.0f64, |m, u| m.max(u.abs())),
-            };
-            norms.push(norm);
-            let ball = if self.p == 1.0 { self.lambda } else { self.slope(r) };
-            clipped.push(norm.min(ball));
-            if sharp && norm > ball {
-                for j in 0..d {
-                    let excess = match self.norm {
-                        Norm::L2 => u[j] * (1.0 - ball / norm),
-                        Norm::L1 => u[j] - u[j].clamp(-ball, ball),
-                    };
-                    over[k * d + j] += excess;
-                    over[l * d + j] -= excess;
-                }
-            }
-        });
-        let (mut square, mut square_cut) = (0.0, 0.0);
-        for (j, (w, g)) in w.chunks_exact(classes).zip(grad.chunks_exact(classes)).enumerate() {
-            let mean = g.iter().sum::<f64>() * scale;
-            for (k, w) in w.iter().enumerate() {
-                let left = mean - 2.0 * epsilon * w;
-                square += left * left;
-                square_cut += (left - over[k * d + j]).powi(2);
-            }
-        }
-        let pay = |square: f64| if epsilon > 0.0 { square / (4.0 * epsilon) } else { 0.0 };
-        let value = self.value(w, classes);
-        if self.p == 1.0 {
-            let top = norms.iter().copied().fold(0.0, f64::max);
-            let limit = if top > self.lambda { self.lambda / top } else { 1.0 };
-            if epsilon > 0.0 && pay(square_cut) - pay(square) < (1.0 - limit) * value {
-                return DualTerms { conjugate: 0.0, power: 1.0, quadratic: pay(square_cut), limit: 1.0 };
-            }
-            return DualTerms { conjugate: 0.0, power: 1.0, quadratic: pay(square), limit };
-        }
-        let power = self.p / (self.p - 1.0);
-        let base = self.lambda * self.p;
-        let conjugate =
-            |norms: &[f64]| self.lambda * (self.p - 1.0) * norms.iter().map(|z| (z / base).powf(power)).sum::<f64>();
-        let (plain, cut) = (conjugate(&norms), conjugate(&clipped));
-        if sharp && epsilon > 0.0 && cut + pay(square_cut) < plain + pay(square) {
-            return DualTerms { conjugate: cut, power, quadratic: pay(square_cut), limit: 1.0 };
-        }
-        DualTerms { conjugate: plain, power, quadratic: pay(square), limit: 1.0 }
+    fn dual_terms(&self, w: &[f64], classes: usize, loss_grad: &[f64], epsilon: f64, dual: &[f64]) -> DualTerms {
+        super::pairwise_bound::dual_terms(self, w, classes, loss_grad, epsilon, dual)
     }
 }
 

@@ -193,12 +193,12 @@ impl<'a> Path<'a> {
     /// Keeps the best point and, separately, the best bound.
     fn remember(&mut self, objective: f64, sums: LossSums) {
         let penalty: &dyn Penalty = self.penalty.as_deref().unwrap_or(self.risk.penalty);
-        let bound = Certificate::at(self.risk, objective, sums, penalty, &self.theta, &self.loss_grad).lower_bound;
+        let bound = Certificate::at(self.risk, objective, sums, penalty, &self.theta, &self.loss_grad, &[]).lower_bound;
         let best_bound = match (self.best.lower_bound, bound) {
             (Some(a), Some(b)) => Some(a.max(b)),
             (a, b) => a.or(b),
         };
-        let best_bound = self.best_dual_bound(objective, best_bound);
+        let best_bound = self.best_dual_bound(objective, sums, best_bound);
         if objective < self.best.objective {
             self.best.objective = objective;
             self.best_theta.copy_from_slice(&self.theta);
@@ -207,7 +207,7 @@ impl<'a> Path<'a> {
     }
 
     /// The bound of the dual state itself, where the one at the scores is nearly good enough but may be spoilt by their rounding.
-    fn best_dual_bound(&self, objective: f64, bound: Option<f64>) -> Option<f64> {
+    fn best_dual_bound(&self, objective: f64, sums: LossSums, bound: Option<f64>) -> Option<f64> {
         let gap = Certificate { objective: objective.min(self.best.objective), lower_bound: bound }.relative_gap()?;
         let smoothing = self.loss.is_some() || self.penalty.is_some();
         if !smoothing || gap <= self.tol || gap > 1e-2 {
@@ -215,8 +215,13 @@ impl<'a> Path<'a> {
         }
         let penalty: &dyn Penalty = self.penalty.as_deref().unwrap_or(self.risk.penalty);
         let mut grad = vec![0.0; self.theta.len()];
-        let Some(sums) = self.risk.dual_pass(&self.row_dual, &mut grad) else { return bound };
-        let other = Certificate::at(self.risk, objective, sums, penalty, &self.theta, &grad).lower_bound;
+        let dual = self.risk.dual_pass(&self.row_dual, &mut grad).map(|sums| (sums, &grad));
+        let candidates = dual.into_iter().chain([(sums, &self.loss_grad)]).flat_map(|(sums, grad)| {
+            [&[], &self.pair_dual[..]].map(|pair_dual| {
+                Certificate::at(self.risk, objective, sums, penalty, &self.theta, grad, pair_dual).lower_bound
+            })
+        });
+        let other = candidates.flatten().reduce(f64::max);
         bound.into_iter().chain(other).reduce(f64::max)
     }
 

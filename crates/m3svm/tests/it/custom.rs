@@ -3,7 +3,7 @@
 use m3svm::solver::Lbfgs;
 use m3svm::{AnyPenalty, AnySolver, Loss, Objective, Risk, Stop};
 
-use crate::common::{Problem, apart, convex, far, minimize, newton, pairwise};
+use crate::common::{Problem, apart, convex, minimize, newton, pairwise};
 
 /// Σ_{k≠y} [1 − (z_y − zₖ)]₊².
 #[derive(Debug)]
@@ -98,8 +98,9 @@ fn certified(loss: &dyn Loss) {
         assert!(found.certificate.relative_gap().unwrap() <= 1e-8, "{label}");
         let (mut theta, mut grad) = (found.theta.clone(), vec![0.0; risk.dim()]);
         assert!(apart(risk.eval(&theta, &mut grad), found.certificate.objective) < 1e-12);
-        risk.certify(&mut theta);
-        assert!(far(&theta, &found.theta) < 1e-12, "{label}");
+        // Certifying may only improve the point (it makes the intercept exact).
+        let again = risk.certify(&mut theta);
+        assert!(again.objective <= found.certificate.objective * (1.0 + 1e-14), "{label} {again:?}");
         let lbfgs = AnySolver::Lbfgs(Lbfgs::default());
         let other = minimize(&lbfgs, &risk, start, 1e-6, 5000).certificate;
         assert!(found.certificate.lower_bound.unwrap() <= other.objective * (1.0 + 1e-12), "{label} {other:?}");
