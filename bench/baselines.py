@@ -9,7 +9,6 @@ L-BFGS-B runs until it stops by itself and its own best value stands in for F* (
 from __future__ import annotations
 
 import argparse
-import functools
 import json
 import os
 import sys
@@ -47,7 +46,7 @@ def measure_scipy(problem: Problem, optimum: float | None, limit: float) -> dict
     target = -np.inf if optimum is None else optimum + TOLERANCE * abs(optimum)
     trace: list[tuple[float, float]] = []  # seconds and best value after each evaluation
     best, best_theta = np.inf, problem.start()
-    begin = time.perf_counter()
+    begin, cpu = time.perf_counter(), time.process_time()
 
     def objective(theta: np.ndarray) -> tuple[float, np.ndarray]:
         nonlocal best, best_theta
@@ -72,6 +71,7 @@ def measure_scipy(problem: Problem, optimum: float | None, limit: float) -> dict
                 break
     except _Stop:
         pass
+    cpu = time.process_time() - cpu  # close to the wall time of one thread on an idle machine
     seconds, evals = trace[-1][0], len(trace)
     per_eval = seconds / evals
     if optimum is None:
@@ -81,6 +81,7 @@ def measure_scipy(problem: Problem, optimum: float | None, limit: float) -> dict
     gap = (best - optimum) / abs(optimum)
     return {
         "scipy_seconds": seconds,
+        "scipy_cpu_seconds": cpu,
         "scipy_evals": evals,
         "scipy_gap": gap,
         "scipy_reached": gap <= TOLERANCE,
@@ -113,25 +114,33 @@ def measure_adam(x: Matrix, y: np.ndarray, rate: float, threads: int) -> dict[st
         row[f"numpy_adam{suffix}_seconds"] = seconds
         row[f"numpy_adam{suffix}_objective"] = judge(theta)[0]
         if torch:
+            cpu = time.process_time()
             seconds, theta = torch_adam(x, y, rate, dtype, threads)
+            row[f"adam{suffix}_cpu_seconds"] = time.process_time() - cpu
         row[f"adam{suffix}_seconds"] = seconds
         row[f"adam{suffix}_objective"] = judge(theta)[0]
     row["adam_backend"] = "torch" if torch else "numpy"
     return row
 
 
-def fastest(run: Callable[[int], dict[str, Any]], key: str, repeats: int) -> dict[str, Any]:
-    """The faster of THREADS threads and one thread.
+def calibrate(problem: Problem) -> dict[int, float]:
+    """Milliseconds per evaluation for THREADS threads and for one.
 
-    Threads slow products this small down, and a lot where something else runs: the baseline gets what suits it.
+    Threads slow products this small down, and by orders of magnitude where something else runs on the machine (they
+    spin for each other): the baselines get the number that suits them at the moment.
     """
-    rows = []
-    for threads in dict.fromkeys((THREADS, 1)):
+    theta = np.full(problem.size, 1e-3)
+    times = {}
+    for threads in dict.fromkeys((1, THREADS)):
         with threadpool_limits(threads):
-            row = median(functools.partial(run, threads), f"{key}_seconds", repeats)
-        rows.append(row | {f"{key}_threads": threads})
-    best = min(rows, key=lambda row: (not row.get(f"{key}_reached", True), row[f"{key}_seconds"]))
-    return best | {f"{key}_seconds_t{row[f'{key}_threads']}": row[f"{key}_seconds"] for row in rows}
+            problem(theta)
+            runs = []
+            while len(runs) < 5 or (sum(runs) < 0.3 and len(runs) < 1000):
+                begin = time.perf_counter()
+                problem(theta)
+                runs.append(time.perf_counter() - begin)
+            times[threads] = 1e3 * sum(runs) / len(runs)
+    return times
 
 
 def measure(name: str, optimum: float | None, limit: float, adam: bool = True, repeats: int = 3) -> dict[str, Any]:
@@ -141,14 +150,18 @@ def measure(name: str, optimum: float | None, limit: float, adam: bool = True, r
     row: dict[str, Any] = {"set": name, "n": problem.n, "d": problem.d, "c": problem.c}
     row |= {"optimum": optimum, "optimum_source": "self" if optimum is None else "given", "limit": limit}
     row |= {"load_before": os.getloadavg()[0]}
-    for _ in range(3):  # wake the thread pool, so that the first set does not pay for it
-        row["objective_start"] = problem(problem.start())[0]
-    row |= fastest(lambda _: measure_scipy(problem, optimum, limit), "scipy", repeats)
+    row["objective_start"] = problem(problem.start())[0]
+    times = calibrate(problem)
+    threads = min(times, key=times.__getitem__)
+    row |= {"threads": threads} | {f"ms_per_eval_t{count}": value for count, value in times.items()}
+    with threadpool_limits(threads):
+        row |= median(lambda: measure_scipy(problem, optimum, limit), "scipy_seconds", repeats)
     if not row["scipy_reached"]:
         why = f"> {limit:.0f} s" if row["scipy_seconds"] > limit else "line search failed"
         row["scipy_note"] = f"{why}, gap {row['scipy_gap']:.1e}"
     if adam:
-        row |= fastest(lambda threads: measure_adam(x, y, LEARNING_RATES[name], threads), "adam", repeats)
+        with threadpool_limits(threads):
+            row |= median(lambda: measure_adam(x, y, LEARNING_RATES[name], threads), "adam_seconds", repeats)
     return row | {"load_after": os.getloadavg()[0]}
 
 
