@@ -40,7 +40,9 @@ def numpy_adam(x: Matrix, y: NDArray[np.int64], rate: float, dtype: type) -> tup
     return time.perf_counter() - begin, theta.astype(np.float64)
 
 
-def torch_adam(x: Matrix, y: NDArray[np.int64], rate: float, dtype: type, threads: int) -> tuple[float, Array]:
+def torch_adam(
+    x: Matrix, y: NDArray[np.int64], rate: float, dtype: type, threads: int, epochs: int = EPOCHS
+) -> tuple[float, Array]:
     """Seconds and the end point of torch.optim.Adam on F by autograd, on the CPU.
 
     Sparse features are used dense and as a COO tensor; the faster of the two counts.
@@ -62,7 +64,7 @@ def torch_adam(x: Matrix, y: NDArray[np.int64], rate: float, dtype: type, thread
             flat = torch.frombuffer(bytearray(values.astype(dtype).tobytes()), dtype=kind)
         return flat.reshape(values.shape)
 
-    def fit(features: torch.Tensor, epochs: int = EPOCHS) -> tuple[float, Array]:
+    def fit(features: torch.Tensor, epochs: int = epochs) -> tuple[float, Array]:
         weights = torch.zeros(d, c, dtype=kind, requires_grad=True)
         bias = torch.zeros(c, dtype=kind, requires_grad=True)
         optimiser = torch.optim.Adam([weights, bias], lr=rate, betas=(BETA1, BETA2), eps=ADAM_EPSILON)

@@ -38,7 +38,7 @@ class _Stop(Exception):
     """Raised inside the objective to leave SciPy: target reached or time over."""
 
 
-def measure_scipy(problem: Problem, optimum: float | None, limit: float) -> dict[str, Any]:
+def measure_scipy(problem: Problem, optimum: float | None, limit: float, max_evals: float = np.inf) -> dict[str, Any]:
     """L-BFGS-B from W = 0 until within TOLERANCE of the optimum, its own end or the time limit.
 
     Every evaluation counts, those inside line searches too: the clock stops at the first good enough one.
@@ -55,7 +55,7 @@ def measure_scipy(problem: Problem, optimum: float | None, limit: float) -> dict
             best, best_theta = value, theta.copy()
         elapsed = time.perf_counter() - begin
         trace.append((elapsed, best))
-        if best <= target or elapsed > limit:
+        if best <= target or elapsed > limit or len(trace) >= max_evals:
             raise _Stop
         return value, gradient
 
@@ -123,23 +123,16 @@ def measure_adam(x: Matrix, y: np.ndarray, rate: float, threads: int) -> dict[st
     return row
 
 
-def calibrate(problem: Problem) -> dict[int, float]:
-    """Milliseconds per evaluation for THREADS threads and for one.
+def calibrate(run: Callable[[int], float]) -> dict[int, float]:
+    """The best of three short runs of the real thing with one thread and with THREADS.
 
     Threads slow products this small down, and by orders of magnitude where something else runs on the machine (they
-    spin for each other): the baselines get the number that suits them at the moment.
+    spin for each other, those of SciPy's own BLAS too): the baselines get the number that suits them at the moment.
     """
-    theta = np.full(problem.size, 1e-3)
     times = {}
     for threads in dict.fromkeys((1, THREADS)):
         with threadpool_limits(threads):
-            problem(theta)
-            runs = []
-            while len(runs) < 5 or (sum(runs) < 0.3 and len(runs) < 1000):
-                begin = time.perf_counter()
-                problem(theta)
-                runs.append(time.perf_counter() - begin)
-            times[threads] = 1e3 * sum(runs) / len(runs)
+            times[threads] = min(run(threads) for _ in range(3))
     return times
 
 
@@ -151,15 +144,20 @@ def measure(name: str, optimum: float | None, limit: float, adam: bool = True, r
     row |= {"optimum": optimum, "optimum_source": "self" if optimum is None else "given", "limit": limit}
     row |= {"load_before": os.getloadavg()[0]}
     row["objective_start"] = problem(problem.start())[0]
-    times = calibrate(problem)
+    times = calibrate(lambda _: measure_scipy(problem, None, 5.0, 50)["scipy_ms_per_eval"])
     threads = min(times, key=times.__getitem__)
-    row |= {"threads": threads} | {f"ms_per_eval_t{count}": value for count, value in times.items()}
+    row |= {"scipy_threads": threads} | {f"scipy_ms_per_eval_t{count}": value for count, value in times.items()}
     with threadpool_limits(threads):
         row |= median(lambda: measure_scipy(problem, optimum, limit), "scipy_seconds", repeats)
     if not row["scipy_reached"]:
         why = f"> {limit:.0f} s" if row["scipy_seconds"] > limit else "line search failed"
         row["scipy_note"] = f"{why}, gap {row['scipy_gap']:.1e}"
     if adam:
+        if torch:
+            rate = LEARNING_RATES[name]
+            times = calibrate(lambda threads: torch_adam(x, y, rate, np.float32, threads, epochs=10)[0])
+            threads = min(times, key=times.__getitem__)
+        row["adam_threads"] = threads
         with threadpool_limits(threads):
             row |= median(lambda: measure_adam(x, y, LEARNING_RATES[name], threads), "adam_seconds", repeats)
     return row | {"load_after": os.getloadavg()[0]}
