@@ -112,7 +112,7 @@ impl<'a> Features<'a> {
     /// A dense matrix in row-major order.
     pub fn dense(values: impl Into<Values<'a>>, rows: usize, cols: usize) -> Result<Self> {
         let values = values.into();
-        let expected = rows.checked_mul(cols).unwrap_or(usize::MAX);
+        let expected = rows.saturating_mul(cols);
         if values.len() != expected {
             return Err(Error::Shape { what: "feature values (rows times columns)", expected, found: values.len() });
         }

@@ -15,7 +15,7 @@ pub use softmax::Softmax;
 
 use crate::error::Result;
 
-/// How the curvature ∇²ℓ of one row is written down; see [`Loss::curvature`].
+/// How the curvature ∇²ℓ of one row is written down; see [`Loss::curvature_rows`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// c numbers `h`: `Σ_{k≠y} hₖ (eₖ − e_y)(eₖ − e_y)ᵀ`, with `h_y = 0`. Every class is compared with the true one.
@@ -105,17 +105,12 @@ pub trait Loss: Send + Sync + std::fmt::Debug {
         None
     }
 
-    /// Smoothing of the loss itself, in units of μ: below it `relaxed` changes nothing any more.
-    fn path_end(&self) -> f64 {
-        1.0
-    }
-
-    /// Shape in which [`Loss::curvature`] writes.
+    /// Shape in which [`Loss::curvature_rows`] writes.
     fn shape(&self) -> Shape {
         Shape::Dense
     }
 
-    /// Numbers of dual state per row that [`Loss::curvature`] wants to be kept for it (started at 0).
+    /// Numbers of dual state per row that [`Loss::curvature_rows`] wants to be kept for it (started at 0).
     fn dual_len(&self, _classes: usize) -> usize {
         0
     }

@@ -142,10 +142,6 @@ impl Loss for SmoothHinge {
         (mu > self.delta).then(|| Box::new(Self { delta: mu }) as Box<dyn Loss>)
     }
 
-    fn path_end(&self) -> f64 {
-        self.delta
-    }
-
     fn shape(&self) -> Shape {
         Shape::Star
     }
