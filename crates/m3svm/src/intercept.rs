@@ -30,7 +30,8 @@ impl Risk<'_> {
             let Some(step) = centred_newton(&at.hess, &grad, 2.0 * self.epsilon) else { break };
             let decrement = -dot(&grad, &step);
             let value = objective(&b, &at);
-            if !(decrement > 1e-18 * value) {
+            let excess = decrement - 1e-18 * value;
+            if excess <= 0.0 || excess.is_nan() {
                 break;
             }
             let mut t = 1.0;
@@ -120,7 +121,7 @@ fn centred_newton(hess: &[f64], grad: &[f64], ridge: f64) -> Option<Vec<f64>> {
             let sum: f64 = (0..j).map(|k| l[i * n + k] * l[j * n + k]).sum();
             let rest = hess[i * c + j] + ridge - sum;
             if i == j {
-                if !(rest > 0.0) {
+                if rest <= 0.0 || rest.is_nan() {
                     return None;
                 }
                 l[i * n + i] = rest.sqrt();

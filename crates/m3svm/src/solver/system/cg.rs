@@ -28,7 +28,7 @@ pub(crate) fn solve(
         }
         a.apply(&direction, &mut product);
         let bend = dot(&direction, &product);
-        if !(bend > 0.0) {
+        if bend <= 0.0 || bend.is_nan() {
             // Rounding has eaten the curvature: keep what there is, or go along the preconditioned gradient.
             if count == 0 {
                 step.copy_from_slice(&scaled);
