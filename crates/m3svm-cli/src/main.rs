@@ -1,3 +1,70 @@
-//! The `m3svm` program.
+//! The command line `m3svm`: a thin layer over the library. Results go to standard output, everything else to standard error.
 
-fn main() {}
+mod args;
+mod commands;
+mod files;
+mod progress;
+mod report;
+mod table;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use args::{Cli, Command};
+use clap::Parser;
+
+fn main() -> ExitCode {
+    match run(Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever read our output has seen enough.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            report::tell("error", &sentence(&error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: Cli) -> anyhow::Result<()> {
+    let command = || match &cli.command {
+        Command::Demo => commands::demo::run(),
+        Command::Train(args) => commands::train::run(args),
+        Command::Predict(args) => commands::predict::run(args),
+        Command::Evaluate(args) => commands::evaluate::run(args),
+        Command::Inspect(args) => commands::inspect::run(args),
+        Command::Completions { shell } => commands::completions::run(*shell),
+        Command::Man { command } => commands::man::run(command.as_deref()),
+    };
+    match cli.threads {
+        None => command(),
+        Some(threads) => rayon::ThreadPoolBuilder::new()
+            .num_threads(threads.get())
+            .build()
+            .context("cannot start the threads")?
+            .install(command),
+    }
+}
+
+/// The chain of causes as one sentence. Some errors already speak for their cause; what was said is not said again.
+fn sentence(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.ends_with(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>()).any(|e| e.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Prints a result.
+fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("standard output")
+}

@@ -304,6 +304,16 @@ impl<'a> Features<'a> {
         }
     }
 
+    /// Writes row `i` times `scale` into `out` (d numbers).
+    pub(crate) fn write_row(&self, i: usize, scale: f64, out: &mut [f64]) {
+        if let Store::Dense(Values::F64(v)) = &self.store {
+            out.iter_mut().zip(&v[i * self.cols..(i + 1) * self.cols]).for_each(|(o, x)| *o = scale * x);
+            return;
+        }
+        out.fill(0.0);
+        self.add_row(i, scale, out);
+    }
+
     /// Adds row `i` times `scale` to `out` (d numbers).
     pub(crate) fn add_row(&self, i: usize, scale: f64, out: &mut [f64]) {
         match &self.store {

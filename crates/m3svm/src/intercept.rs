@@ -74,7 +74,7 @@ impl Risk<'_> {
                     let weight = self.weight(i);
                     out.value += weight * values[j];
                     (0..c).for_each(|k| out.grad[k] += weight * g[j * c + k]);
-                    add_row(shape, &h[j * len..(j + 1) * len], self.y[i] as usize, weight, &mut out.hess);
+                    add_row(shape, &h[j * len..(j + 1) * len], self.y[i] as usize, weight, c, &mut out.hess);
                 }
             }
             out
@@ -85,22 +85,29 @@ impl Risk<'_> {
             sum.grad.iter_mut().zip(&part.grad).for_each(|(a, b)| *a += b);
             sum.hess.iter_mut().zip(&part.hess).for_each(|(a, b)| *a += b);
         }
+        sum.hess = laplacian(&sum.hess, c);
         sum
     }
 }
 
-/// Adds the curvature of one row, as pair weights, to the lower triangle and diagonal.
-fn add_row(shape: Shape, h: &[f64], y: usize, weight: f64, hess: &mut [f64]) {
-    let c = hess.len().isqrt();
-    let mut add = |k: usize, l: usize, w: f64| {
+/// Adds the curvature of one row, as pair weights: entry (k, l) is what classes k and l weigh on each other, one way or the other.
+fn add_row(shape: Shape, h: &[f64], y: usize, weight: f64, c: usize, pairs: &mut [f64]) {
+    match shape {
+        Shape::Star => pairs[y * c..(y + 1) * c].iter_mut().zip(h).for_each(|(p, h)| *p += weight * h),
+        _ => crate::penalty::pairs(c, |_, k, l| pairs[k * c + l] += weight * shape.pair(h, y, k, l)),
+    }
+}
+
+/// The Laplacian of pair weights: lower triangle and diagonal.
+fn laplacian(pairs: &[f64], c: usize) -> Vec<f64> {
+    let mut hess = vec![0.0; c * c];
+    crate::penalty::pairs(c, |_, k, l| {
+        let w = pairs[k * c + l] + pairs[l * c + k];
         hess[k * c + k] += w;
         hess[l * c + l] += w;
-        hess[k.max(l) * c + k.min(l)] -= w;
-    };
-    match shape {
-        Shape::Star => (0..c).filter(|&k| k != y).for_each(|k| add(k, y, weight * h[k])),
-        _ => crate::penalty::pairs(c, |_, k, l| add(k, l, weight * shape.pair(h, y, k, l))),
-    }
+        hess[l * c + k] -= w;
+    });
+    hess
 }
 
 /// −(H + ridge)⁻¹g on the centred subspace, by Cholesky without the last class; `None` if rounding has made H indefinite.

@@ -3,6 +3,20 @@
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
+/// Runs `f` compiled for the widest vectors of this machine. Mark the closure `#[inline(always)]`, or it is compiled for any machine.
+pub(crate) fn vectorised(f: impl FnMut()) {
+    struct Vectorised<F>(F);
+    impl<F: FnMut()> pulp::WithSimd for Vectorised<F> {
+        type Output = ();
+
+        #[inline(always)]
+        fn with_simd<S: pulp::Simd>(mut self, _simd: S) {
+            (self.0)();
+        }
+    }
+    pulp::Arch::new().dispatch(Vectorised(f));
+}
+
 /// `z += X·W` for dense row-major `x` (m×d), `w` (d×c), `z` (m×c).
 pub(crate) fn mul_add(x: &[f64], cols: usize, w: &[f64], classes: usize, z: &mut [f64]) {
     if cols == 0 || z.is_empty() {

@@ -1,5 +1,7 @@
 //! The fitted classifier: f(x) = Wᵀx + b, predicts argmaxₖ fₖ(x). There is no unfitted model.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::certificate::Certificate;
@@ -44,6 +46,8 @@ pub struct Model {
     pub(crate) train_accuracy: f64,
     /// Support vectors per pair (c×c counts), for losses with a margin.
     pub(crate) support: Option<Vec<usize>>,
+    /// Rows that support at least one margin.
+    pub(crate) support_rows: Option<usize>,
 }
 
 impl Model {
@@ -58,7 +62,7 @@ impl Model {
         let weight = |i: usize| data.weights().map_or(1.0, |w| w[i]);
         let right: f64 = hits.filter(|(_, (z, y))| argmax(z) == **y).map(|(i, _)| weight(i)).sum();
         let total: f64 = (0..data.rows()).map(weight).sum();
-        let support = SupportVectors::from_scores(&spec.loss, &z, data.y(), c).map(|s| s.counts());
+        let support = SupportVectors::from_scores(&spec.loss, &z, data.y(), c);
         Self {
             classes: data.classes().to_vec(),
             feature_names: data.feature_names().map(<[String]>::to_vec),
@@ -68,7 +72,8 @@ impl Model {
             certificate: solution.certificate,
             training,
             train_accuracy: right / total,
-            support,
+            support_rows: support.as_ref().map(|s| s.all().len()),
+            support: support.map(|s| s.counts()),
             spec,
         }
     }
@@ -126,6 +131,11 @@ impl Model {
     /// Support vectors per class pair, counted on the training rows (c×c, symmetric); `None` if the loss has no margin.
     pub fn support_counts(&self) -> Option<&[usize]> {
         self.support.as_deref()
+    }
+
+    /// Training rows that support at least one margin; `None` if the loss has no margin.
+    pub fn support_rows(&self) -> Option<usize> {
+        self.support_rows
     }
 
     /// W and b for features as they come, with the scaling folded in.
@@ -186,6 +196,32 @@ impl Model {
         best
     }
 
+    /// The pairs of classes by ascending margin, at most `count` of them.
+    pub fn smallest_margins(&self, count: usize) -> Vec<(f64, usize, usize)> {
+        let mut all = Vec::new();
+        crate::penalty::pairs(self.classes.len(), |_, k, l| {
+            all.push((self.margin(k, l), k, l));
+        });
+        all.sort_by(|a, b| a.0.total_cmp(&b.0));
+        all.truncate(count);
+        all
+    }
+
+    /// The features with the largest weights of a class (by absolute value, for scaled features), at most `count` of them.
+    pub fn largest_weights(&self, class: usize, count: usize) -> Vec<(usize, f64)> {
+        let column = self.weights.chunks_exact(self.classes.len());
+        let mut all: Vec<(usize, f64)> = column.map(|w| w[class]).enumerate().collect();
+        all.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
+        all.truncate(count);
+        all
+    }
+
+    /// Whether [`Model::probabilities`] gives any.
+    pub fn has_probabilities(&self) -> bool {
+        let mut scores = vec![0.0; self.classes.len()];
+        self.spec.loss.as_dyn().probabilities(&mut scores)
+    }
+
     /// The rows of a data set that hold up the margin, per class pair; `None` if the loss has no margin.
     pub fn support_vectors(&self, data: &Dataset<'_>) -> Result<Option<SupportVectors>> {
         let y = self.class_numbers(data)?;
@@ -195,16 +231,19 @@ impl Model {
 
     /// The labels of a data set as class numbers of this model.
     pub fn class_numbers(&self, data: &Dataset<'_>) -> Result<Vec<u32>> {
-        let known: Vec<Option<u32>> =
-            data.classes().iter().map(|name| self.classes.iter().position(|c| c == name).map(|k| k as u32)).collect();
-        data.y()
-            .iter()
+        self.numbers_of(data.y().iter().map(|&k| data.classes()[k as usize].as_str()))
+    }
+
+    /// Labels as class numbers of this model.
+    pub fn numbers_of<'l>(&self, labels: impl Iterator<Item = &'l str>) -> Result<Vec<u32>> {
+        let known: HashMap<&str, u32> = (0..).zip(&self.classes).map(|(k, c)| (c.as_str(), k)).collect();
+        labels
             .enumerate()
-            .map(|(row, &k)| {
-                known[k as usize].ok_or_else(|| Error::UnknownClass {
+            .map(|(row, label)| {
+                known.get(label).copied().ok_or_else(|| Error::UnknownClass {
                     row,
-                    label: data.classes()[k as usize].clone(),
-                    known: self.classes.len(),
+                    label: label.to_string(),
+                    known: known.len(),
                 })
             })
             .collect()

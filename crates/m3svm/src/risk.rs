@@ -126,8 +126,8 @@ impl<'a> Risk<'a> {
         gather(parts, out);
     }
 
-    /// Sums the loss over given scores and adds its gradient to `grad`. The dual value is that of the risk's own loss.
-    pub(crate) fn loss_pass(&self, loss: &dyn Loss, z: &[f64], grad: &mut [f64]) -> LossSums {
+    /// Sums the loss over given scores and adds its gradient to `grad`. The dual value, if asked for, is that of the risk's own loss.
+    pub(crate) fn loss_pass(&self, loss: &dyn Loss, z: &[f64], with_dual: bool, grad: &mut [f64]) -> LossSums {
         let parts = self.partition.map(|range| {
             let mut grad = vec![0.0; self.dim()];
             let mut g = vec![0.0; self.partition.block() * self.classes];
@@ -135,7 +135,7 @@ impl<'a> Risk<'a> {
             let mut sums = LossSums::default();
             for block in self.partition.blocks(range) {
                 let z = &z[block.start * self.classes..block.end * self.classes];
-                let part = self.block_loss(loss, block, z, &mut g, &mut values, &mut grad);
+                let part = self.block_loss(loss, block, z, with_dual, &mut g, &mut values, &mut grad);
                 sums.value += part.value;
                 sums.dual += part.dual;
             }
@@ -149,6 +149,7 @@ impl<'a> Risk<'a> {
         loss: &dyn Loss,
         block: Range<usize>,
         z: &[f64],
+        with_dual: bool,
         g: &mut [f64],
         values: &mut [f64],
         grad: &mut [f64],
@@ -161,7 +162,9 @@ impl<'a> Risk<'a> {
             let (z, g) = (&z[at * c..(at + 1) * c], &mut g[at * c..(at + 1) * c]);
             let weight = self.weight(i);
             sums.value += weight * values[at];
-            sums.dual += weight * self.loss.dual_value(z, self.y[i] as usize, values[at], g);
+            if with_dual {
+                sums.dual += weight * self.loss.dual_value(z, self.y[i] as usize, values[at], g);
+            }
             if weight != 1.0 {
                 g.iter_mut().for_each(|g| *g *= weight);
             }
@@ -292,12 +295,11 @@ impl<'a> Risk<'a> {
         penalty.value_grad(&theta[..m], self.classes, &mut grad[..m]) + self.epsilon * dot(theta, theta)
     }
 
-    /// Writes row `i` of X̃ (with the 1 of the intercept) into `out`.
-    pub(crate) fn fill_row(&self, i: usize, out: &mut [f64]) {
-        out.fill(0.0);
-        self.x.add_row(i, 1.0, &mut out[..self.x.cols()]);
+    /// Writes row `i` of X̃ (with the 1 of the intercept) times `scale` into `out`.
+    pub(crate) fn write_row(&self, i: usize, scale: f64, out: &mut [f64]) {
+        self.x.write_row(i, scale, &mut out[..self.x.cols()]);
         if self.intercept {
-            out[self.x.cols()] = 1.0;
+            out[self.x.cols()] = scale;
         }
     }
 
@@ -345,7 +347,7 @@ impl Objective for Risk<'_> {
             for block in self.partition.blocks(range) {
                 let z = &mut z[..block.len() * c];
                 self.block_scores(block.clone(), theta, z);
-                sums.value += self.block_loss(self.loss, block, z, &mut g, &mut values, &mut grad).value;
+                sums.value += self.block_loss(self.loss, block, z, false, &mut g, &mut values, &mut grad).value;
             }
             (sums, grad)
         });
@@ -395,7 +397,7 @@ impl Objective for Risk<'_> {
         self.scores(theta, &mut z);
         self.polish_intercept(self.loss, theta, &mut z);
         let mut grad = vec![0.0; theta.len()];
-        let sums = self.loss_pass(self.loss, &z, &mut grad);
+        let sums = self.loss_pass(self.loss, &z, true, &mut grad);
         let loss_grad = grad.clone();
         let objective = sums.value + self.penalty_grad(self.penalty, theta, &mut grad);
         Certificate::at(self, objective, sums, self.penalty, theta, &loss_grad, &[])

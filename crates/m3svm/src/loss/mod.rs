@@ -105,11 +105,6 @@ pub trait Loss: Send + Sync + std::fmt::Debug {
         None
     }
 
-    /// Smoothing of the loss itself, in units of μ: below it `relaxed` changes nothing any more.
-    fn path_end(&self) -> f64 {
-        1.0
-    }
-
     /// Shape in which [`Loss::curvature_rows`] writes.
     fn shape(&self) -> Shape {
         Shape::Dense

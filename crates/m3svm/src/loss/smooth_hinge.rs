@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Loss, Shape};
 use crate::error::{Error, Result};
+use crate::kernel::vectorised;
 
 /// ```text
 /// ℓ(z, y) = Σ_{k≠y} g(γₖ),   γₖ = 1 − (z_y − zₖ),   g(x) = (x + √(x² + δ²))/2
@@ -80,31 +81,40 @@ impl Loss for SmoothHinge {
     }
 
     fn value_grad_rows(&self, z: &[f64], y: &[u32], dz: &mut [f64], values: &mut [f64]) {
+        const BLOCK: usize = 512;
         let c = z.len() / y.len().max(1);
         let delta2 = self.delta * self.delta;
-        pulp::Arch::new().dispatch(
+        // The class itself enters as γ = 1 and is taken out again: one loop over all entries, without a branch, vectorises.
+        let own = 0.5 * (1.0 + (1.0 + delta2).sqrt());
+        let rows = (BLOCK / c).max(1);
+        let mut xi = [0.0; BLOCK];
+        let mut wide = if c > BLOCK { vec![0.0; c] } else { Vec::new() };
+        let xi: &mut [f64] = if c > BLOCK { &mut wide } else { &mut xi };
+        vectorised(
             #[inline(always)]
             || {
-                for (i, value) in values.iter_mut().enumerate() {
-                    let (z, dz, y) = (&z[i * c..(i + 1) * c], &mut dz[i * c..(i + 1) * c], y[i] as usize);
-                    let base = 1.0 - z[y];
-                    let (mut total, mut sum) = (0.0, 0.0);
-                    for (d, z) in dz.iter_mut().zip(z) {
-                        let gamma = base + z;
+                let blocks = z.chunks(rows * c).zip(dz.chunks_mut(rows * c));
+                for ((z, dz), (y, values)) in blocks.zip(y.chunks(rows).zip(values.chunks_mut(rows))) {
+                    for ((z, dz), y) in z.chunks_exact(c).zip(dz.chunks_exact_mut(c)).zip(y) {
+                        let base = 1.0 - z[*y as usize];
+                        dz.iter_mut().zip(z).for_each(|(g, z)| *g = base + z);
+                    }
+                    let xi = &mut xi[..z.len()];
+                    for (g, xi) in dz.iter_mut().zip(xi.iter_mut()) {
+                        let gamma = *g;
                         let r = (gamma * gamma + delta2).sqrt();
                         // |γ| + r never cancels; `far` is the small one of the two roots ξ, s with ξ·s = δ²/4.
                         let near = 0.5 * (gamma.abs() + r);
                         let far = if near > 0.0 { 0.25 * delta2 / near } else { 0.0 };
-                        let xi = if gamma > 0.0 { near } else { far };
-                        *d = if r > 0.0 { xi / r } else { 0.5 };
-                        total += xi;
-                        sum += *d;
+                        *xi = if gamma > 0.0 { near } else { far };
+                        *g = if r > 0.0 { *xi / r } else { 0.5 };
                     }
-                    // The class itself was counted as γ = 1; take it out again.
-                    let r = (1.0 + delta2).sqrt();
-                    *value = total - 0.5 * (1.0 + r);
-                    sum -= dz[y];
-                    dz[y] = -sum;
+                    let sums = dz.chunks_exact_mut(c).zip(xi.chunks_exact(c));
+                    for ((dz, xi), (y, value)) in sums.zip(y.iter().zip(values)) {
+                        *value = xi.iter().sum::<f64>() - own;
+                        let y = *y as usize;
+                        dz[y] -= dz.iter().sum::<f64>();
+                    }
                 }
             },
         );
@@ -132,10 +142,6 @@ impl Loss for SmoothHinge {
         (mu > self.delta).then(|| Box::new(Self { delta: mu }) as Box<dyn Loss>)
     }
 
-    fn path_end(&self) -> f64 {
-        self.delta
-    }
-
     fn shape(&self) -> Shape {
         Shape::Star
     }
@@ -147,19 +153,18 @@ impl Loss for SmoothHinge {
     fn curvature_rows(&self, z: &[f64], y: &[u32], dual: &[f64], h: &mut [f64]) {
         let c = z.len() / y.len().max(1);
         let delta2 = self.delta * self.delta;
-        pulp::Arch::new().dispatch(
+        vectorised(
             #[inline(always)]
             || {
-                for (i, y) in y.iter().enumerate() {
-                    let (row, y) = (i * c..(i + 1) * c, *y as usize);
-                    let (z, v, h) = (&z[row.clone()], &dual[row.clone()], &mut h[row]);
-                    let base = 1.0 - z[y];
-                    for ((h, z), v) in h.iter_mut().zip(z).zip(v) {
-                        let gamma = base + z;
-                        *h = Self::weight(gamma, (gamma * gamma + delta2).sqrt(), *v);
-                    }
-                    h[y] = 0.0;
+                for ((z, h), y) in z.chunks_exact(c).zip(h.chunks_exact_mut(c)).zip(y) {
+                    let base = 1.0 - z[*y as usize];
+                    h.iter_mut().zip(z).for_each(|(h, z)| *h = base + z);
                 }
+                for (h, v) in h.iter_mut().zip(dual) {
+                    let gamma = *h;
+                    *h = Self::weight(gamma, (gamma * gamma + delta2).sqrt(), *v);
+                }
+                h.chunks_exact_mut(c).zip(y).for_each(|(h, y)| h[*y as usize] = 0.0);
             },
         );
     }
@@ -167,15 +172,20 @@ impl Loss for SmoothHinge {
     fn hessian_rows(&self, z: &[f64], y: &[u32], h: &mut [f64]) {
         let c = z.len() / y.len().max(1);
         let delta2 = self.delta * self.delta;
-        for (i, y) in y.iter().enumerate() {
-            let (z, h, y) = (&z[i * c..(i + 1) * c], &mut h[i * c..(i + 1) * c], *y as usize);
-            for k in 0..c {
-                let gamma = 1.0 - z[y] + z[k];
-                let r = (gamma * gamma + delta2).sqrt();
-                h[k] = if r > 0.0 { 0.5 * delta2 / (r * r * r) } else { 0.0 };
-            }
-            h[y] = 0.0;
-        }
+        vectorised(
+            #[inline(always)]
+            || {
+                for ((z, h), y) in z.chunks_exact(c).zip(h.chunks_exact_mut(c)).zip(y) {
+                    let base = 1.0 - z[*y as usize];
+                    h.iter_mut().zip(z).for_each(|(h, z)| *h = base + z);
+                }
+                for h in h.iter_mut() {
+                    let square = *h * *h + delta2;
+                    *h = 0.5 * delta2 / (square * square.sqrt()).max(f64::MIN_POSITIVE);
+                }
+                h.chunks_exact_mut(c).zip(y).for_each(|(h, y)| h[*y as usize] = 0.0);
+            },
+        );
     }
 
     /// Linearises r·v = γ: Δv = (γ − rv)/r + (1 − vγ/r)Δγ/r. Each entry is then clipped on its own (one common step length for
@@ -186,7 +196,7 @@ impl Loss for SmoothHinge {
         let c = z.len() / y.len().max(1);
         let delta2 = self.delta * self.delta;
         let short = taken < 0.2;
-        pulp::Arch::new().dispatch(
+        vectorised(
             #[inline(always)]
             || {
                 for (i, y) in y.iter().enumerate() {

@@ -57,7 +57,7 @@ impl Newton {
             let gap = path.best_gap();
             let settled = match gap {
                 Some(gap) => gap <= limits.tol,
-                None => path.at_end && path.decrement <= limits.tol * path.value.abs(),
+                None => !risk.penalty.convex() && path.at_end && path.decrement <= limits.tol * path.value.abs(),
             };
             if settled {
                 return Ok(path.finish(Stop::Converged));
@@ -170,7 +170,9 @@ impl<'a> Path<'a> {
             self.risk.polish_intercept(loss, &mut self.theta, &mut self.z);
         }
         self.loss_grad.fill(0.0);
-        let sums = self.risk.loss_pass(loss, &self.z, &mut self.loss_grad);
+        // Far from the optimum a bound says nothing and costs a quarter of a small evaluation.
+        let bounded = self.at_end || self.decrement < 1e-2 * self.value;
+        let sums = self.risk.loss_pass(loss, &self.z, bounded, &mut self.loss_grad);
         self.evaluations += 1;
         self.grad.copy_from_slice(&self.loss_grad);
         self.value = sums.value + self.risk.penalty_grad(penalty, &self.theta, &mut self.grad);
@@ -179,7 +181,7 @@ impl<'a> Path<'a> {
         if self.value - objective <= 0.05 * self.tol * objective {
             self.at_end = true;
         }
-        self.remember(objective, sums);
+        self.remember(objective, bounded.then_some(sums));
     }
 
     fn exact_value(&mut self) -> f64 {
@@ -191,19 +193,17 @@ impl<'a> Path<'a> {
     }
 
     /// Keeps the best point and, separately, the best bound.
-    fn remember(&mut self, objective: f64, sums: LossSums) {
-        let penalty: &dyn Penalty = self.penalty.as_deref().unwrap_or(self.risk.penalty);
-        let bound = Certificate::at(self.risk, objective, sums, penalty, &self.theta, &self.loss_grad, &[]).lower_bound;
-        let best_bound = match (self.best.lower_bound, bound) {
-            (Some(a), Some(b)) => Some(a.max(b)),
-            (a, b) => a.or(b),
-        };
-        let best_bound = self.best_dual_bound(objective, sums, best_bound);
+    fn remember(&mut self, objective: f64, sums: Option<LossSums>) {
+        if let Some(sums) = sums {
+            let penalty: &dyn Penalty = self.penalty.as_deref().unwrap_or(self.risk.penalty);
+            let found = Certificate::at(self.risk, objective, sums, penalty, &self.theta, &self.loss_grad, &[]);
+            let bound = self.best.lower_bound.into_iter().chain(found.lower_bound).reduce(f64::max);
+            self.best.lower_bound = self.best_dual_bound(objective, sums, bound);
+        }
         if objective < self.best.objective {
             self.best.objective = objective;
             self.best_theta.copy_from_slice(&self.theta);
         }
-        self.best.lower_bound = best_bound;
     }
 
     /// The bound of the dual state itself, where the one at the scores is nearly good enough but may be spoilt by their rounding.

@@ -44,7 +44,7 @@ impl Dense {
         let mean = |rows: &Vec<u32>| {
             let mut block = vec![0.0; width * width];
             let mut sum = Outer::new(width, &mut block);
-            rows.iter().for_each(|&i| sum.push((1.0 / rows.len() as f64).sqrt(), |out| risk.fill_row(i as usize, out)));
+            rows.iter().for_each(|&i| sum.push(risk, i as usize, (1.0 / rows.len() as f64).sqrt()));
             sum.finish();
             block
         };
@@ -130,7 +130,7 @@ impl Dense {
                     for &i in &self.members[m] {
                         let weight = a.h[i as usize * c + other];
                         if weight > cut {
-                            sum.push(weight.sqrt(), |out| a.risk.fill_row(i as usize, out));
+                            sum.push(a.risk, i as usize, weight.sqrt());
                         } else {
                             light[side] += weight;
                         }
@@ -142,7 +142,7 @@ impl Dense {
                     let h = &a.h[i * len..(i + 1) * len];
                     let weight = shape.pair(h, a.risk.y[i] as usize, k, l) * a.risk.outside_weight(shape, i);
                     if weight > cut {
-                        sum.push(weight.sqrt(), |out| a.risk.fill_row(i, out));
+                        sum.push(a.risk, i, weight.sqrt());
                     }
                 }
             }
@@ -172,10 +172,8 @@ impl<'b> Outer<'b> {
         Self { width, filled: 0, panel: vec![0.0; width * Self::ROWS], block }
     }
 
-    fn push(&mut self, scale: f64, fill: impl Fn(&mut [f64])) {
-        let row = &mut self.panel[self.filled * self.width..(self.filled + 1) * self.width];
-        fill(row);
-        row.iter_mut().for_each(|x| *x *= scale);
+    fn push(&mut self, risk: &Risk<'_>, i: usize, scale: f64) {
+        risk.write_row(i, scale, &mut self.panel[self.filled * self.width..(self.filled + 1) * self.width]);
         self.filled += 1;
         if self.filled == Self::ROWS {
             self.finish();

@@ -1,0 +1,146 @@
+//! The command line as it is typed. Defaults come from the core; nothing here decides anything.
+
+mod data;
+mod spec;
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::builder::{PathBufValueParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
+
+pub(crate) use data::DataArgs;
+pub(crate) use spec::{SpecArgs, number};
+
+/// Multi-class classification with the largest minimum margin, solved to a certified optimum.
+#[derive(Debug, Parser)]
+#[command(name = "m3svm", version, propagate_version = true, max_term_width = 100)]
+#[command(after_help = "Start with `m3svm demo`.\n\n\
+    Exit status: 0 if all went well (also if Ctrl-C ended a training whose best model was kept),\n\
+    1 if something failed, 2 if the command line cannot be understood.")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// Threads to use [default: all cores]
+    #[arg(long, value_name = "N", global = true)]
+    pub(crate) threads: Option<NonZeroUsize>,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Train on a small built-in data set and show what this program is for
+    Demo,
+    /// Train a model on a data file
+    Train(Box<TrainArgs>),
+    /// Predict the classes of a data file
+    Predict(PredictArgs),
+    /// Measure how well a model does on a data file with labels
+    Evaluate(EvaluateArgs),
+    /// Show what is in a model file
+    Inspect(InspectArgs),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print a manual page
+    Man {
+        /// A command; without it the page of the program
+        command: Option<String>,
+    },
+}
+
+/// `m3svm train`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    m3svm train data.csv -o data.m3svm\n  \
+    m3svm train data.csv --label kind --p 8 --lambda 1e-2 --json\n\n\
+    Ctrl-C ends the training and keeps the best model so far; a second Ctrl-C aborts.")]
+pub(crate) struct TrainArgs {
+    /// Data with labels: CSV, LIBSVM, Parquet, Arrow, NumPy or MATLAB; `-` is standard input
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// Feature columns by name or position from 0 [default: all others]
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',', help_heading = "Data")]
+    pub(crate) features: Vec<String>,
+    #[command(flatten)]
+    pub(crate) spec: SpecArgs,
+    /// Start from the weights of this model
+    #[arg(long, value_name = "MODEL", help_heading = "Solver")]
+    pub(crate) warm_start: Option<PathBuf>,
+    /// Write the model to this file; `-` is standard output
+    #[arg(short, long, value_name = "MODEL", value_parser = output(), help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+    /// Print the result as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// Write one CSV line per iteration: iteration, seconds, objective, relative_gap
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) trace: Option<PathBuf>,
+}
+
+/// `m3svm predict`.
+#[derive(Debug, Args)]
+pub(crate) struct PredictArgs {
+    /// The model file
+    pub(crate) model: PathBuf,
+    /// Data with or without labels; `-` is standard input
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// Write the CSV to this file [default: standard output]
+    #[arg(short, long, value_name = "OUT", value_parser = output(), help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+    /// Add a column with the score of every class
+    #[arg(long, help_heading = "Output")]
+    pub(crate) scores: bool,
+    /// Add a column with the probability of every class
+    #[arg(long, help_heading = "Output")]
+    pub(crate) proba: bool,
+}
+
+/// `m3svm evaluate`.
+#[derive(Debug, Args)]
+pub(crate) struct EvaluateArgs {
+    /// The model file
+    pub(crate) model: PathBuf,
+    /// Data with labels; `-` is standard input
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// Print the result as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+/// `m3svm inspect`.
+#[derive(Debug, Args)]
+pub(crate) struct InspectArgs {
+    /// The model file
+    pub(crate) model: PathBuf,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A path to write to, where `-` is standard output.
+fn output() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().map(|path| match path.to_str() {
+        Some("-") if cfg!(unix) => "/dev/stdout".into(),
+        _ => path,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definitions_are_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,9 @@
+//! One file per command.
+
+pub(crate) mod completions;
+pub(crate) mod demo;
+pub(crate) mod evaluate;
+pub(crate) mod inspect;
+pub(crate) mod man;
+pub(crate) mod predict;
+pub(crate) mod train;

@@ -1,0 +1,12 @@
+//! `m3svm completions`.
+
+use clap::CommandFactory;
+
+use crate::args::Cli;
+use crate::print;
+
+pub(crate) fn run(shell: clap_complete::Shell) -> anyhow::Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "m3svm", &mut script);
+    print(&String::from_utf8(script)?)
+}

@@ -1,0 +1,129 @@
+//! `m3svm inspect`.
+
+use m3svm::{Method, Model};
+use serde_json::{Value, json};
+
+use crate::args::InspectArgs;
+use crate::report::{self, digits, names, plural};
+use crate::{print, table};
+
+/// Up to so many classes all margins are shown, else the smallest ones.
+const MOST_CLASSES: usize = 12;
+/// Smallest margins that are listed.
+const PAIRS: usize = 20;
+/// Weights below this share of the largest one of the class are not worth a word.
+const NEGLIGIBLE: f64 = 1e-3;
+/// Largest weights of a class that are listed.
+const WEIGHTS: usize = 5;
+
+pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<()> {
+    let model = Model::load(&args.model)?;
+    if args.json {
+        return print(&format!("{}\n", as_json(&model)));
+    }
+    let title = report::file(&args.model);
+    print(&format!("{title}\n{}{}{}", facts(&model), margins(&model), weights(&model)))
+}
+
+fn facts(model: &Model) -> String {
+    let classes = model.classes();
+    let mut lines = vec![
+        ("classes", format!("{}: {}", classes.len(), names(classes, 56))),
+        (
+            "features",
+            match model.feature_names() {
+                Some(all) => format!("{}: {}", all.len(), names(all, 56)),
+                None => model.features().to_string(),
+            },
+        ),
+    ];
+    lines.extend(report::settings(model.spec()));
+    lines.extend(report::outcome(model));
+    lines.push(("ended because", model.training().stop.name().into()));
+    table::list(&lines)
+}
+
+fn margins(model: &Model) -> String {
+    let classes = model.classes();
+    if classes.len() <= MOST_CLASSES {
+        let all = model.margins();
+        let cell = |k: usize, l: usize| match k == l {
+            true => "·".into(),
+            false => digits(all[k * classes.len() + l], 4),
+        };
+        return format!("\nMargins between classes\n{}", table::matrix(classes, cell));
+    }
+    let mut rows = vec![["class", "class", "margin"].map(String::from).to_vec()];
+    for (margin, k, l) in model.smallest_margins(PAIRS) {
+        let name = |k: usize| table::shown(&classes[k], 24);
+        rows.push(vec![name(k), name(l), digits(margin, 4)]);
+    }
+    let pairs = classes.len() * (classes.len() - 1) / 2;
+    format!("\nSmallest of the {pairs} margins between classes\n{}", table::table(&rows, 2))
+}
+
+fn weights(model: &Model) -> String {
+    let class_names: Vec<String> = model.classes().iter().map(|c| table::shown(c, 20)).collect();
+    let room = table::room_beside(&class_names);
+    let mut lines = Vec::new();
+    for (k, class) in class_names.iter().enumerate() {
+        let mut line = String::new();
+        let largest = model.largest_weights(k, WEIGHTS);
+        let bound = largest.first().map_or(0.0, |(_, w)| NEGLIGIBLE * w.abs());
+        for (j, weight) in largest.into_iter().filter(|(_, w)| w.abs() > bound) {
+            let comma = if line.is_empty() { "" } else { ", " };
+            let sign = if weight < 0.0 { '-' } else { '+' };
+            let part = format!("{comma}{} {sign}{}", feature(model, j), digits(weight.abs(), 3));
+            if table::width(&line) + table::width(&part) > room {
+                break;
+            }
+            line += &part;
+        }
+        lines.push((class.as_str(), line));
+    }
+    let features = plural(model.features(), "feature");
+    format!("\nLargest weights per class (of {features}, scaled)\n{}", table::list(&lines))
+}
+
+fn feature(model: &Model, j: usize) -> String {
+    match model.feature_names() {
+        Some(names) => table::shown(&names[j], 24),
+        None => format!("feature {j}"),
+    }
+}
+
+fn as_json(model: &Model) -> Value {
+    let classes = model.classes();
+    let c = classes.len();
+    let square = |value: &dyn Fn(usize) -> Value| -> Value {
+        (0..c).map(|k| (0..c).map(|l| value(k * c + l)).collect::<Value>()).collect()
+    };
+    let (margin, k, l) = model.min_margin();
+    let margins = model.margins();
+    let largest = |k: usize| -> Value {
+        let all = model.largest_weights(k, WEIGHTS).into_iter();
+        all.map(|(j, weight)| json!({"feature": j, "name": model.feature_names().map(|n| &n[j]), "weight": weight}))
+            .collect()
+    };
+    json!({
+        "method": Method::of(&model.spec().loss).name(),
+        "spec": model.spec(),
+        "classes": c,
+        "class_names": classes,
+        "features": model.features(),
+        "feature_names": model.feature_names(),
+        "certificate": {
+            "objective": model.certificate().objective,
+            "lower_bound": model.certificate().lower_bound,
+            "relative_gap": model.certificate().relative_gap(),
+        },
+        "training": model.training(),
+        "train_accuracy": model.train_accuracy(),
+        "min_margin": margin,
+        "min_margin_classes": [classes[k], classes[l]],
+        "margins": square(&|i| json!(margins[i])),
+        "support_vectors": model.support_rows(),
+        "support_counts": model.support_counts().map(|s| square(&|i| json!(s[i]))),
+        "largest_weights": (0..c).map(|k| json!({"class": classes[k], "weights": largest(k)})).collect::<Value>(),
+    })
+}

@@ -1,0 +1,20 @@
+//! `m3svm man`.
+
+use anyhow::Context;
+use clap::CommandFactory;
+
+use crate::args::Cli;
+use crate::print;
+
+pub(crate) fn run(command: Option<&str>) -> anyhow::Result<()> {
+    let mut program = Cli::command();
+    // Names of commands become `m3svm train`, and the global options appear everywhere.
+    program.build();
+    let page = match command {
+        None => program,
+        Some(name) => program.find_subcommand(name).with_context(|| format!("there is no command `{name}`"))?.clone(),
+    };
+    let mut text = Vec::new();
+    clap_mangen::Man::new(page).render(&mut text)?;
+    print(&String::from_utf8(text)?)
+}

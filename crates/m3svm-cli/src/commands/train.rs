@@ -1,0 +1,133 @@
+//! `m3svm train`.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::bail;
+use m3svm::{AnyLoss, AnyPenalty, Method, Model, Stop};
+use m3svm_io::Table;
+use serde_json::{Value, json};
+
+use crate::args::TrainArgs;
+use crate::files::{check_output, is_stdout, same};
+use crate::progress::Watcher;
+use crate::report::{self, names, plural, tell};
+use crate::{print, table};
+
+pub(crate) fn run(args: &TrainArgs) -> anyhow::Result<()> {
+    let spec = args.spec.spec()?;
+    check_outputs(args)?;
+    let warm = args.warm_start.as_ref().map(Model::load).transpose()?;
+    if !spec.penalty.as_dyn().convex() {
+        tell("note", "p < 1 is not convex: the result is a local optimum without a certificate");
+    }
+    let read = args.data.read(&args.file, &args.features)?;
+    let title = title(&read);
+    let data = read.into_dataset()?;
+    let mut watcher = Watcher::start(args.trace.is_some())?;
+    let fitted = spec.fit_owned(data, warm.as_ref(), &mut |at| watcher.step(at));
+    let trace = watcher.finish();
+    let (model, _) = fitted?;
+    if let Some(path) = &args.output {
+        model.save(path)?;
+    }
+    if let (Some(path), Some(trace)) = (&args.trace, trace) {
+        m3svm::write_file(path, |out| out.write_all(trace.as_bytes()))?;
+    }
+    if model.training().stop == Stop::Interrupted {
+        let kept = if args.output.is_some() { "written" } else { "shown" };
+        tell("note", &format!("interrupted; the best model so far is {kept}"));
+    }
+    if let Some(warning) = report::warning(&model) {
+        tell("warning", &warning);
+    }
+    if args.json {
+        return print(&format!("{}\n", as_json(&model)));
+    }
+    let text = summary(&title, &model, args.output.as_deref());
+    match &args.output {
+        // The model is there already.
+        Some(path) if is_stdout(path) => {
+            // Nobody is there to be told if this fails.
+            let _ = io::stderr().write_all(text.as_bytes());
+            Ok(())
+        }
+        _ => print(&text),
+    }
+}
+
+fn check_outputs(args: &TrainArgs) -> anyhow::Result<()> {
+    for output in args.output.iter().chain(&args.trace) {
+        check_output(output, &[&args.file])?;
+    }
+    let (Some(output), trace) = (&args.output, &args.trace) else {
+        return Ok(());
+    };
+    if trace.as_ref().is_some_and(|t| t == output || same(t, output)) {
+        bail!("{}: the model and the trace cannot be the same file", output.display());
+    }
+    if args.json && is_stdout(output) {
+        bail!("`--json` and the model cannot both go to standard output");
+    }
+    Ok(())
+}
+
+/// What was read, in one line.
+fn title(read: &Table) -> String {
+    let label = match &read.label_name {
+        Some(name) => format!(", labels from {}", table::shown(name, 24)),
+        None => String::new(),
+    };
+    let (rows, features) = (plural(read.rows(), "row"), plural(read.x.cols(), "feature"));
+    format!("{}: {rows}, {features}{label}\n", report::file(&read.file))
+}
+
+fn summary(title: &str, model: &Model, output: Option<&Path>) -> String {
+    let classes = model.classes();
+    let mut lines = vec![("classes", format!("{}: {}", classes.len(), names(classes, 56)))];
+    lines.extend(report::settings(model.spec()));
+    lines.extend(report::outcome(model));
+    lines.push(match output {
+        Some(path) => ("model", report::file(path)),
+        None => ("model", "not written (no -o)".into()),
+    });
+    format!("{title}{}", table::list(&lines))
+}
+
+fn as_json(model: &Model) -> Value {
+    let (spec, training, certificate) = (model.spec(), model.training(), model.certificate());
+    let (margin, k, l) = model.min_margin();
+    let (penalty, p, lambda) = match spec.penalty {
+        AnyPenalty::Pairwise(it) => (format!("{:?}", it.norm).to_lowercase(), Some(it.p), Some(it.lambda)),
+        AnyPenalty::Ridge(it) => ("ridge".into(), None, Some(it.lambda)),
+        AnyPenalty::None(_) => ("none".into(), None, None),
+    };
+    let delta = match spec.loss {
+        AnyLoss::SmoothHinge(hinge) => Some(hinge.delta),
+        _ => None,
+    };
+    json!({
+        "method": Method::of(&spec.loss).name(),
+        "penalty": penalty,
+        "p": p,
+        "lambda": lambda,
+        "delta": delta,
+        "epsilon": spec.epsilon,
+        "rows": training.rows,
+        "features": model.features(),
+        "classes": model.classes().len(),
+        "class_names": model.classes(),
+        "solver": training.solver,
+        "stop": training.stop.name(),
+        "iterations": training.iterations,
+        "evaluations": training.evaluations,
+        "seconds": training.seconds,
+        "objective": certificate.objective,
+        "lower_bound": certificate.lower_bound,
+        "relative_gap": certificate.relative_gap(),
+        "min_margin": margin,
+        "min_margin_classes": [model.classes()[k], model.classes()[l]],
+        "train_accuracy": model.train_accuracy(),
+        "support_vectors": model.support_rows(),
+    })
+}

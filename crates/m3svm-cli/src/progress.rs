@@ -1,0 +1,107 @@
+//! What happens on standard error while long work is under way, and Ctrl-C.
+
+use std::io::IsTerminal;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use m3svm::Progress;
+
+use crate::report;
+
+/// Work that ends sooner shows nothing.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// A line that shows that work goes on. Only on a terminal, only after a while; gone when dropped.
+pub(crate) struct Spinner {
+    bar: ProgressBar,
+    /// Ends the thread when dropped.
+    stop: Option<mpsc::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Spinner {
+    pub(crate) fn start(message: String) -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg} {elapsed}") {
+            bar.set_style(style);
+        }
+        bar.set_message(message);
+        if !std::io::stderr().is_terminal() {
+            return Self { bar, stop: None, thread: None };
+        }
+        let (stop, stopped) = mpsc::channel();
+        let shown = bar.clone();
+        let thread = std::thread::spawn(move || {
+            if stopped.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                shown.set_draw_target(ProgressDrawTarget::stderr());
+                shown.enable_steady_tick(Duration::from_millis(100));
+                // Returns when the sender is gone.
+                let _ = stopped.recv();
+            }
+            shown.finish_and_clear();
+        });
+        Self { bar, stop: Some(stop), thread: Some(thread) }
+    }
+}
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// How often Ctrl-C was pressed since [`Watcher::start`].
+static PRESSED: AtomicUsize = AtomicUsize::new(0);
+
+/// Follows a training: progress, trace and Ctrl-C.
+pub(crate) struct Watcher {
+    spinner: Spinner,
+    started: Instant,
+    /// The lines of the trace, if one is wanted.
+    trace: Option<String>,
+}
+
+impl Watcher {
+    /// Starts the clock. From here on the first Ctrl-C stops the training, the second one the program.
+    pub(crate) fn start(with_trace: bool) -> anyhow::Result<Self> {
+        ctrlc::set_handler(|| match PRESSED.fetch_add(1, Ordering::SeqCst) {
+            0 => report::tell("note", "stopping; press Ctrl-C again to abort"),
+            _ => std::process::exit(1),
+        })?;
+        Ok(Self {
+            spinner: Spinner::start("training".into()),
+            started: Instant::now(),
+            trace: with_trace.then(|| "iteration,seconds,objective,relative_gap\n".into()),
+        })
+    }
+
+    /// Called by the solver.
+    pub(crate) fn step(&mut self, at: &Progress) -> ControlFlow<()> {
+        let Progress { iteration, objective, relative_gap, .. } = at;
+        let gap = relative_gap.map(|gap| format!("{gap:e}")).unwrap_or_default();
+        if let Some(trace) = &mut self.trace {
+            let seconds = self.started.elapsed().as_secs_f64();
+            *trace += &format!("{iteration},{seconds:.6},{objective},{gap}\n");
+        }
+        let gap = relative_gap.map(|gap| format!(", gap {gap:.1e}")).unwrap_or_default();
+        self.spinner
+            .bar
+            .set_message(format!("training: iteration {iteration}, objective {}{gap}", report::digits(*objective, 8)));
+        if PRESSED.load(Ordering::SeqCst) > 0 {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Ends the display and gives the trace.
+    pub(crate) fn finish(self) -> Option<String> {
+        self.trace
+    }
+}

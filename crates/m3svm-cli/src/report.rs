@@ -1,0 +1,197 @@
+//! Models and results in words.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use m3svm::penalty::Norm;
+use m3svm::{AnyLoss, AnyPenalty, AnySolver, Certificate, ClassWeight, Method, Model, Scaling, Spec, Stop};
+
+use crate::args::number;
+use crate::table::{shown, width};
+
+/// Says something on standard error. Names in messages come from files: none of them may steer the terminal.
+pub(crate) fn tell(kind: &str, message: &str) {
+    let clean: String = message.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect();
+    // Nobody is there to be told if this fails.
+    let _ = writeln!(io::stderr(), "{kind}: {clean}");
+}
+
+/// A path, fit to be shown.
+pub(crate) fn file(path: &Path) -> String {
+    shown(&path.display().to_string(), usize::MAX)
+}
+
+/// So many significant digits.
+pub(crate) fn digits(value: f64, count: usize) -> String {
+    if value == 0.0 {
+        return "0".into();
+    }
+    if !value.is_finite() {
+        return if value > 0.0 { "∞".into() } else { value.to_string() };
+    }
+    let exponent = value.abs().log10().floor() as i32;
+    if (-4..9).contains(&exponent) {
+        let places = (count as i32 - 1 - exponent).max(0) as usize;
+        format!("{value:.places$}")
+    } else {
+        format!("{value:.*e}", count - 1)
+    }
+}
+
+/// A bound with one digit, rounded up: a promise must not get better by being printed.
+pub(crate) fn upper(bound: f64) -> String {
+    if !(bound > 0.0 && bound.is_finite()) {
+        return digits(bound, 1);
+    }
+    let unit = 10f64.powi(bound.log10().floor() as i32);
+    format!("{:.0e}", (bound / unit).ceil() * unit)
+}
+
+/// A share as per cent.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{:.2} %", 100.0 * share)
+}
+
+/// A count that may be a sum of weights.
+pub(crate) fn count(value: f64) -> String {
+    if value.fract() == 0.0 { format!("{value}") } else { digits(value, 4) }
+}
+
+/// "1 row", "2 rows".
+pub(crate) fn plural(n: usize, one: &str) -> String {
+    match n {
+        1 => format!("1 {one}"),
+        _ if one.ends_with("ss") => format!("{n} {one}es"),
+        _ => format!("{n} {one}s"),
+    }
+}
+
+/// The first names of a list, as many as fit.
+pub(crate) fn names(all: &[String], room: usize) -> String {
+    let mut text = String::new();
+    for (i, name) in all.iter().enumerate() {
+        let part = format!("{}{}", if i > 0 { ", " } else { "" }, shown(name, 24));
+        let more = if i + 1 < all.len() { width(", …") } else { 0 };
+        if i > 0 && width(&text) + width(&part) + more > room {
+            return text + ", …";
+        }
+        text += &part;
+    }
+    text
+}
+
+/// How good the solution is, as a clause.
+pub(crate) fn certificate(certificate: &Certificate) -> String {
+    match certificate.relative_gap() {
+        None => "none (p < 1: a local optimum)".into(),
+        Some(gap) if gap < f64::EPSILON => "optimal to within rounding".into(),
+        Some(gap) => format!("optimal to within {} (relative duality gap)", upper(gap)),
+    }
+}
+
+/// The smallest margin and between which classes it is.
+pub(crate) fn min_margin(model: &Model) -> String {
+    let (margin, k, l) = model.min_margin();
+    let name = |k: usize| shown(&model.classes()[k], 20);
+    format!("{} between {} and {}", digits(margin, 4), name(k), name(l))
+}
+
+/// The objective with its settings.
+pub(crate) fn settings(spec: &Spec) -> Vec<(&'static str, String)> {
+    let method = Method::of(&spec.loss).name();
+    let loss = match spec.loss {
+        AnyLoss::SmoothHinge(hinge) => {
+            format!("{method} (smooth hinge, delta {})", number(hinge.delta))
+        }
+        AnyLoss::Softmax(_) => format!("{method} (softmax)"),
+        AnyLoss::PairwiseLogistic(_) => format!("{method} (logistic loss of pairs)"),
+    };
+    let penalty = match spec.penalty {
+        AnyPenalty::Pairwise(p) => {
+            let norm = if p.norm == Norm::L1 { "l1" } else { "l2" };
+            format!("{norm} distances of class vectors, p {}, lambda {}", number(p.p), number(p.lambda))
+        }
+        AnyPenalty::Ridge(r) => format!("ridge, lambda {}", number(r.lambda)),
+        AnyPenalty::None(_) => "none".into(),
+    };
+    let scaling = match spec.scaling {
+        Scaling::Standard => "standard (mean 0, deviation 1)",
+        Scaling::MaxAbs => "maxabs (largest absolute value 1)",
+        Scaling::MinMax => "minmax (range 0 to 1)",
+        Scaling::None => "none",
+    };
+    let mut lines =
+        vec![("method", loss), ("penalty", penalty), ("epsilon", number(spec.epsilon)), ("scaling", scaling.into())];
+    if !spec.intercept {
+        lines.push(("intercept", "none".into()));
+    }
+    match &spec.class_weight {
+        ClassWeight::None => {}
+        ClassWeight::Balanced => lines.push(("class weights", "balanced".into())),
+        ClassWeight::Each(map) => {
+            let each: Vec<String> = map.iter().map(|(name, w)| format!("{name}={}", number(*w))).collect();
+            lines.push(("class weights", names(&each, 60)));
+        }
+    }
+    lines
+}
+
+/// What came out of a training.
+pub(crate) fn outcome(model: &Model) -> Vec<(&'static str, String)> {
+    let training = model.training();
+    let run =
+        format!("{}, {}, {} s", training.solver, plural(training.iterations, "iteration"), digits(training.seconds, 2));
+    let mut lines = vec![
+        ("solver", run),
+        ("objective", digits(model.certificate().objective, 8)),
+        ("certificate", certificate(model.certificate())),
+        ("minimum margin", min_margin(model)),
+        ("train accuracy", percent(model.train_accuracy())),
+    ];
+    if let Some(rows) = model.support_rows() {
+        lines.push(("support vectors", format!("{rows} of {}", plural(training.rows, "row"))));
+    }
+    lines
+}
+
+/// Why a solution is not the optimum, and the one thing to change; `None` if it is.
+pub(crate) fn warning(model: &Model) -> Option<String> {
+    let training = model.training();
+    let gap = match model.certificate().relative_gap() {
+        Some(gap) => format!("the relative duality gap is {gap:.1e}"),
+        None => "the steps are not negligible yet".into(),
+    };
+    let spec = model.spec();
+    match training.stop {
+        Stop::Converged | Stop::Interrupted => None,
+        Stop::IterationLimit => {
+            let change =
+                if matches!(spec.solver, AnySolver::Adam(_)) { "use --solver auto" } else { "raise --max-iter" };
+            let iterations = plural(training.iterations, "iteration");
+            Some(format!("not converged after {iterations}, {gap}; {change}"))
+        }
+        Stop::NoProgress => Some(format!(
+            "no step improves the objective any more within rounding, {gap}, not {}; raise --tol",
+            number(spec.tol)
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_rounded_for_people() {
+        assert_eq!(["0.3450", "12.35", "1.235e-7", "0"], [0.345, 12.3456, 1.23456e-7, 0.0].map(|v| digits(v, 4)));
+        assert_eq!(["2e-9", "1e-9", "1e0", "0"], [1.1e-9, 1e-9, 0.95, 0.0].map(upper));
+        assert_eq!((plural(1, "row"), plural(2, "class")), ("1 row".into(), "2 classes".into()));
+    }
+
+    #[test]
+    fn long_lists_end_with_dots() {
+        let all: Vec<String> = (0..5).map(|i| format!("class {i}")).collect();
+        assert_eq!(names(&all, 25), "class 0, class 1, …");
+        assert_eq!(names(&all[..2], 16), "class 0, class 1");
+    }
+}

@@ -1,0 +1,198 @@
+//! Help texts: every option with its default.
+
+use insta::assert_snapshot;
+
+use crate::{Lab, stderr};
+
+#[test]
+fn the_program() {
+    assert_snapshot!(Lab::iris().text("--help"), @"
+    Multi-class classification with the largest minimum margin, solved to a certified optimum
+
+    Usage: m3svm [OPTIONS] <COMMAND>
+
+    Commands:
+      demo         Train on a small built-in data set and show what this program is for
+      train        Train a model on a data file
+      predict      Predict the classes of a data file
+      evaluate     Measure how well a model does on a data file with labels
+      inspect      Show what is in a model file
+      completions  Print a completion script for a shell
+      man          Print a manual page
+      help         Print this message or the help of the given subcommand(s)
+
+    Options:
+          --threads <N>  Threads to use [default: all cores]
+      -h, --help         Print help
+      -V, --version      Print version
+
+    Start with `m3svm demo`.
+
+    Exit status: 0 if all went well (also if Ctrl-C ended a training whose best model was kept),
+    1 if something failed, 2 if the command line cannot be understood.
+    ");
+}
+
+#[test]
+fn train() {
+    assert_snapshot!(Lab::iris().text("train --help"), @"
+    Train a model on a data file
+
+    Usage: m3svm train [OPTIONS] <FILE>
+
+    Arguments:
+      <FILE>  Data with labels: CSV, LIBSVM, Parquet, Arrow, NumPy or MATLAB; `-` is standard input
+
+    Options:
+          --threads <N>  Threads to use [default: all cores]
+      -h, --help         Print help
+      -V, --version      Print version
+
+    Data:
+          --label <NAME|INDEX>    Label column by name or position from 0, -1 the last [default: a
+                                  column called label, class, target, y or species, else the last]
+          --weight-column <NAME>  Column with a weight for every row, by name or position
+          --format <NAME>         File format, e.g. csv, libsvm, parquet, arrow, npy, npz, mat [default:
+                                  found out]
+          --header                The first line of a CSV file has column names [default: found out]
+          --no-header             The first line of a CSV file is data
+          --features <A,B,C>      Feature columns by name or position from 0 [default: all others]
+
+    Model:
+          --method <NAME>     Method: the loss [default: m3svm] [possible values: m3svm, ism3,
+                              pairwise-lr]
+          --p <P>             Power of the penalty; large P lifts the smallest margin [default: 4]
+          --lambda <L>        Strength of the penalty [default: 0.001]
+          --delta <D>         Smoothing of the hinge (m3svm), 0 for the exact hinge [default: 0.01]
+          --epsilon <E>       Tiny quadratic term that makes the optimum unique [default: 1e-6]
+          --penalty <NAME>    Penalty: distances of class vectors in this norm, plain ridge, or none
+                              [default: l2] [possible values: l2, l1, ridge, none]
+          --no-intercept      Leave out the intercepts
+          --scale <NAME>      Scaling of the features [default: standard] [possible values: standard,
+                              maxabs, minmax, none]
+          --class-weight <W>  Weights of classes: `balanced`, or NAME=W,NAME=W where the others count 1
+
+    Solver:
+          --solver <NAME>       Solver [default: auto] [possible values: auto, newton, lbfgs, adam]
+          --tol <T>             Relative duality gap at which to stop [default: 1e-8]
+          --max-iter <N>        Most iterations [default: 500 newton, 50000 lbfgs, 500 adam]
+          --learning-rate <R>   Step size of adam [default: 0.01]
+          --batch <N>           Rows per step of adam [default: all]
+          --seed <N>            Seed of the order of rows in adam [default: 0]
+          --warm-start <MODEL>  Start from the weights of this model
+
+    Output:
+      -o, --output <MODEL>  Write the model to this file; `-` is standard output
+          --json            Print the result as JSON
+          --trace <FILE>    Write one CSV line per iteration: iteration, seconds, objective,
+                            relative_gap
+
+    Examples:
+      m3svm train data.csv -o data.m3svm
+      m3svm train data.csv --label kind --p 8 --lambda 1e-2 --json
+
+    Ctrl-C ends the training and keeps the best model so far; a second Ctrl-C aborts.
+    ");
+}
+
+#[test]
+fn predict() {
+    assert_snapshot!(Lab::iris().text("predict --help"), @"
+    Predict the classes of a data file
+
+    Usage: m3svm predict [OPTIONS] <MODEL> <FILE>
+
+    Arguments:
+      <MODEL>  The model file
+      <FILE>   Data with or without labels; `-` is standard input
+
+    Options:
+          --threads <N>  Threads to use [default: all cores]
+      -h, --help         Print help
+      -V, --version      Print version
+
+    Data:
+          --label <NAME|INDEX>    Label column by name or position from 0, -1 the last [default: a
+                                  column called label, class, target, y or species, else the last]
+          --weight-column <NAME>  Column with a weight for every row, by name or position
+          --format <NAME>         File format, e.g. csv, libsvm, parquet, arrow, npy, npz, mat [default:
+                                  found out]
+          --header                The first line of a CSV file has column names [default: found out]
+          --no-header             The first line of a CSV file is data
+
+    Output:
+      -o, --output <OUT>  Write the CSV to this file [default: standard output]
+          --scores        Add a column with the score of every class
+          --proba         Add a column with the probability of every class
+    ");
+}
+
+#[test]
+fn evaluate() {
+    assert_snapshot!(Lab::iris().text("evaluate --help"), @"
+    Measure how well a model does on a data file with labels
+
+    Usage: m3svm evaluate [OPTIONS] <MODEL> <FILE>
+
+    Arguments:
+      <MODEL>  The model file
+      <FILE>   Data with labels; `-` is standard input
+
+    Options:
+          --threads <N>  Threads to use [default: all cores]
+      -h, --help         Print help
+      -V, --version      Print version
+
+    Data:
+          --label <NAME|INDEX>    Label column by name or position from 0, -1 the last [default: a
+                                  column called label, class, target, y or species, else the last]
+          --weight-column <NAME>  Column with a weight for every row, by name or position
+          --format <NAME>         File format, e.g. csv, libsvm, parquet, arrow, npy, npz, mat [default:
+                                  found out]
+          --header                The first line of a CSV file has column names [default: found out]
+          --no-header             The first line of a CSV file is data
+
+    Output:
+          --json  Print the result as JSON
+    ");
+}
+
+#[test]
+fn usage_errors_have_exit_code_2() {
+    let lab = Lab::iris();
+    for arguments in [
+        "",
+        "fly",
+        "train",
+        "train iris.csv --p much",
+        "train iris.csv --solver simplex",
+        "train iris.csv --threads 0",
+        "train iris.csv --header --no-header",
+        "train iris.csv --class-weight heavy",
+        "predict iris.m3svm",
+    ] {
+        let output = lab.run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments}");
+        assert!(!output.stderr.is_empty());
+    }
+    let output = lab.run("train iris.csv --method svm");
+    assert_snapshot!(stderr(&output), @"
+    error: invalid value 'svm' for '--method <NAME>'
+      [possible values: m3svm, ism3, pairwise-lr]
+
+      tip: a similar value exists: 'ism3'
+
+    For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn manual_pages_and_completions_come_from_the_same_definitions() {
+    let lab = Lab::iris();
+    assert!(lab.text("man").contains("m3svm"));
+    assert!(lab.text("man train").contains("warm"));
+    assert_snapshot!(lab.error("man fly"), @"error: there is no command `fly`");
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        assert!(lab.text(&format!("completions {shell}")).contains("warm-start"), "{shell}");
+    }
+}

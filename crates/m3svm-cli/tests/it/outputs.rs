@@ -1,0 +1,280 @@
+//! What the commands print and write when all goes well.
+
+use insta::assert_snapshot;
+
+use crate::{Lab, stderr, stdout};
+
+#[test]
+fn demo() {
+    assert_snapshot!(masked_gaps(&Lab::iris().text("demo")), @"
+    150 iris flowers of three species, four measurements each. M³SVM separates all
+    pairs of species at once; the margin of a pair is the width of the strip between
+    them. With the same strength, a larger power p of the penalty lifts the smallest
+    margin, and lets a few more flowers fall on the wrong side:
+
+      p  closest classes    minimum margin  train accuracy  relative gap
+      1  setosa, virginica          0.0997         98.67 % [...]
+      2  setosa, virginica           0.143         98.00 % [...]
+      4  setosa, virginica           0.345         97.33 % [...]
+      8  setosa, virginica           0.712         96.67 % [...]
+
+    The model with the default settings:
+      method       m3svm (smooth hinge, delta 0.01)
+      penalty      l2 distances of class vectors, p 4, lambda 0.001
+      epsilon      1e-6
+      scaling      standard (mean 0, deviation 1)
+      certificate  optimal to within [...] (relative duality gap)
+
+    Confusion matrix (lines: true class, columns: predicted class)
+                  setosa  versicolor  virginica
+      setosa          50           ·          ·
+      versicolor       ·          46          4
+      virginica        ·           ·         50
+
+    Your own data next (CSV, LIBSVM, Parquet, Arrow, NumPy or MATLAB):
+      m3svm train data.csv --label NAME -o data.m3svm
+      m3svm evaluate data.m3svm test.csv
+      m3svm predict data.m3svm new.csv -o classes.csv
+      m3svm inspect data.m3svm
+    ");
+}
+
+/// The last column of the first table depends on the solver's path.
+fn masked_gaps(text: &str) -> String {
+    let masked = text.lines().map(|line| match line.rsplit_once(' ') {
+        Some((rest, last)) if line.contains(" % ") && last.contains("e-") => format!("{} [...]\n", rest.trim_end()),
+        _ => format!("{line}\n"),
+    });
+    masked.collect()
+}
+
+#[test]
+fn train_and_inspect() {
+    let lab = Lab::iris();
+    assert_snapshot!(lab.text("train iris.csv"), @"
+    iris.csv: 150 rows, 4 features, labels from species
+      classes          3: setosa, versicolor, virginica
+      method           m3svm (smooth hinge, delta 0.01)
+      penalty          l2 distances of class vectors, p 4, lambda 0.001
+      epsilon          1e-6
+      scaling          standard (mean 0, deviation 1)
+      solver [...]
+      objective        10.012689
+      certificate      optimal to within [...] (relative duality gap)
+      minimum margin   0.3450 between setosa and virginica
+      train accuracy   97.33 %
+      support vectors  17 of 150 rows
+      model            not written (no -o)
+    ");
+    assert_eq!(lab.files(), ["iris.csv"]);
+    assert_snapshot!(lab.text("train iris.csv -o iris.m3svm --p 8 --lambda 0.01 --no-intercept --scale none --class-weight setosa=2"), @"
+    iris.csv: 150 rows, 4 features, labels from species
+      classes          3: setosa, versicolor, virginica
+      method           m3svm (smooth hinge, delta 0.01)
+      penalty          l2 distances of class vectors, p 8, lambda 0.01
+      epsilon          1e-6
+      scaling          none
+      intercept        none
+      class weights    setosa=2
+      solver [...]
+      objective        50.116733
+      certificate      optimal to within [...]
+      minimum margin   0.8956 between setosa and virginica
+      train accuracy   96.00 %
+      support vectors  88 of 150 rows
+      model            iris.m3svm
+    ");
+    assert_snapshot!(lab.text("inspect iris.m3svm"), @"
+    iris.m3svm
+      classes          3: setosa, versicolor, virginica
+      features         4: sepal_length, sepal_width, petal_length, petal_width
+      method           m3svm (smooth hinge, delta 0.01)
+      penalty          l2 distances of class vectors, p 8, lambda 0.01
+      epsilon          1e-6
+      scaling          none
+      intercept        none
+      class weights    setosa=2
+      solver [...]
+      objective        50.116733
+      certificate      optimal to within [...]
+      minimum margin   0.8956 between setosa and virginica
+      train accuracy   96.00 %
+      support vectors  88 of 150 rows
+      ended because    converged
+
+    Margins between classes
+                  setosa  versicolor  virginica
+      setosa           ·       1.583     0.8956
+      versicolor   1.583           ·      1.154
+      virginica   0.8956       1.154          ·
+
+    Largest weights per class (of 4 features, scaled)
+      setosa      petal_length -0.799, sepal_width +0.639, sepal_length +0.213
+      versicolor  petal_width -0.559, sepal_length +0.317, sepal_width -0.235
+      virginica   petal_length +0.771, petal_width +0.749, sepal_length -0.529
+    ");
+    assert_eq!(lab.files(), ["iris.csv", "iris.m3svm"]);
+}
+
+#[test]
+fn train_json_has_the_promised_keys() {
+    let lab = Lab::iris();
+    let answer = lab.json("train iris.csv --json --threads 2");
+    assert_eq!(answer["method"], "m3svm");
+    assert_eq!((&answer["rows"], &answer["features"], &answer["classes"]), (&150.into(), &4.into(), &3.into()));
+    assert_eq!(answer["stop"], "converged");
+    assert!(answer["relative_gap"].as_f64().unwrap() <= 1e-8);
+    assert!(answer["lower_bound"].as_f64() <= answer["objective"].as_f64());
+    for key in [
+        "iterations",
+        "evaluations",
+        "seconds",
+        "min_margin",
+        "train_accuracy",
+        "support_vectors",
+        "p",
+        "lambda",
+        "delta",
+        "epsilon",
+    ] {
+        assert!(answer[key].is_number(), "{key}: {answer}");
+    }
+    assert_eq!(answer["min_margin_classes"], serde_json::json!(["setosa", "virginica"]));
+    // Nothing to separate by: the margin is infinite, which JSON cannot say.
+    lab.write("flat.csv", "x,label\n1,a\n1,b\n");
+    let flat = lab.json("train flat.csv --json");
+    assert!(flat["min_margin"].is_null(), "{flat}");
+    let none = lab.json("train iris.csv --json --p 0.5");
+    assert!(none["lower_bound"].is_null() && none["relative_gap"].is_null());
+}
+
+#[test]
+fn predict() {
+    let lab = Lab::trained();
+    lab.write(
+        "new.csv",
+        "petal_width,id,sepal_width,petal_length,sepal_length\n0.2,17,3.5,1.4,5.1\n2.5,18,3.3,6,6.3\n",
+    );
+    assert_snapshot!(lab.text("predict iris.m3svm new.csv"), @"
+    prediction
+    setosa
+    virginica
+    ");
+    let scores = lab.text("predict iris.m3svm new.csv --scores");
+    assert_eq!(scores.lines().next(), Some("prediction,score_setosa,score_versicolor,score_virginica"));
+    assert!(scores.lines().nth(1).unwrap().starts_with("setosa,"));
+    lab.text("train iris.csv --method ism3 -o soft.m3svm");
+    assert_eq!(lab.text("predict soft.m3svm new.csv --scores --proba -o out.csv"), "\n");
+    let out = lab.read("out.csv");
+    assert!(out.starts_with("prediction,score_setosa,score_versicolor,score_virginica,proba_setosa,proba_"), "{out}");
+    let sum: f64 = out.lines().nth(1).unwrap().split(',').skip(4).map(|p| p.parse::<f64>().unwrap()).sum();
+    assert!((sum - 1.0).abs() < 1e-12);
+    // With or without labels, with or without names.
+    let all = lab.text("predict iris.m3svm iris.csv");
+    assert_eq!(all.lines().count(), 151);
+    let bare: String =
+        lab.read("iris.csv").lines().skip(1).map(|l| l.rsplit_once(',').unwrap().0.to_string() + "\n").collect();
+    lab.write("bare.csv", &bare);
+    assert_eq!(lab.text("predict iris.m3svm bare.csv"), all);
+}
+
+#[test]
+fn class_names_are_quoted_in_csv() {
+    let lab = Lab::iris();
+    lab.write("odd.csv", "x,label\n0,\"a,b\"\n1,\"say \"\"c\"\"\"\n0.1,\"a,b\"\n");
+    lab.text("train odd.csv -o odd.m3svm");
+    assert_snapshot!(lab.text("predict odd.m3svm odd.csv"), @r#"
+    prediction
+    "a,b"
+    "say ""c"""
+    "a,b"
+    "#);
+}
+
+#[test]
+fn evaluate() {
+    let lab = Lab::trained();
+    assert_snapshot!(lab.text("evaluate iris.m3svm iris.csv"), @"
+    iris.csv: 150 rows, accuracy 97.33 %
+
+      class             precision  recall      F1  rows
+      setosa               1.0000  1.0000  1.0000    50
+      versicolor           1.0000  0.9200  0.9583    50
+      virginica            0.9259  1.0000  0.9615    50
+      macro average        0.9753  0.9733  0.9733   150
+      weighted average     0.9753  0.9733  0.9733   150
+
+    Confusion matrix (lines: true class, columns: predicted class)
+                  setosa  versicolor  virginica
+      setosa          50           ·          ·
+      versicolor       ·          46          4
+      virginica        ·           ·         50
+
+    Most confused
+      true        predicted  rows  of the class
+      versicolor  virginica     4        8.00 %
+    ");
+    let answer = lab.json("evaluate iris.m3svm iris.csv --json");
+    assert_eq!(answer["confusion"][0], serde_json::json!([50.0, 0.0, 0.0]));
+    assert_eq!(answer["per_class"][2]["class"], "virginica");
+    // One class is enough to evaluate, if not to train.
+    let one: String = lab.read("iris.csv").lines().take(11).map(|l| format!("{l}\n")).collect();
+    lab.write("one.csv", &one);
+    assert_eq!(lab.json("evaluate iris.m3svm one.csv --json")["accuracy"], 1.0);
+}
+
+#[test]
+fn many_classes_stay_readable() {
+    let lab = Lab::iris();
+    let rows = (0..160).map(|i| {
+        let (k, t) = (i % 40, f64::from(i % 40));
+        format!("{},{},{},person number {k}\n", (t * 0.7).sin() * 9.0, (t * 0.3).cos() * 9.0, f64::from(i / 40) * 0.1)
+    });
+    lab.write("many.csv", &rows.collect::<String>());
+    lab.text("train many.csv -o many.m3svm --tol 1e-3");
+    for arguments in ["inspect many.m3svm", "evaluate many.m3svm many.csv", "train many.csv --tol 1e-3"] {
+        let text = lab.text(arguments);
+        let widest = text.lines().map(|l| l.chars().count()).max();
+        assert!(widest <= Some(80), "{text}");
+    }
+}
+
+#[test]
+fn the_same_training_gives_the_same_predictions_for_any_number_of_threads() {
+    let lab = Lab::iris();
+    lab.text("train iris.csv -o one.m3svm --threads 1");
+    lab.text("train iris.csv -o two.m3svm --threads 2");
+    let scores = |model: &str| lab.text(&format!("predict {model} iris.csv --scores"));
+    assert_eq!(scores("one.m3svm"), scores("two.m3svm"));
+}
+
+#[test]
+fn what_is_not_the_optimum_is_said_on_standard_error() {
+    let lab = Lab::iris();
+    let output = lab.run("train iris.csv --max-iter 2 --solver newton");
+    assert_eq!(output.status.code(), Some(0));
+    let warning = stderr(&output);
+    assert!(
+        warning.starts_with("warning: not converged after 2 iterations, the relative duality gap is "),
+        "{warning}"
+    );
+    assert!(warning.ends_with("; raise --max-iter\n"), "{warning}");
+    let output = lab.run("train iris.csv --solver adam --max-iter 3");
+    assert!(stderr(&output).ends_with("; use --solver auto\n"));
+    let output = lab.run("train iris.csv --p 0.5");
+    assert!(stderr(&output).starts_with("note: p < 1 is not convex"));
+    assert!(stdout(&output).contains("none (p < 1: a local optimum)"));
+}
+
+#[test]
+fn a_trace_has_one_line_per_iteration() {
+    let lab = Lab::iris();
+    let answer = lab.json("train iris.csv --json --trace trace.csv");
+    let trace = lab.read("trace.csv");
+    let mut lines = trace.lines();
+    assert_eq!(lines.next(), Some("iteration,seconds,objective,relative_gap"));
+    let rows: Vec<Vec<f64>> = lines.map(|l| l.split(',').map(|v| v.parse().unwrap_or(f64::NAN)).collect()).collect();
+    assert!(rows.iter().all(|r| r.len() == 4) && rows.len() > 1);
+    assert!(rows.windows(2).all(|w| w[1][2] <= w[0][2] && w[1][1] >= w[0][1]));
+    assert!(rows.last().unwrap()[2] >= answer["objective"].as_f64().unwrap() * (1.0 - 1e-12));
+}

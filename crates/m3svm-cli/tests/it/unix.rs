@@ -1,0 +1,115 @@
+//! Pipes, devices, links and signals.
+
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::symlink;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use insta::assert_snapshot;
+
+use crate::{Lab, stderr, stdout};
+
+#[test]
+fn data_and_models_go_through_pipes() {
+    let lab = Lab::trained();
+    let output = lab.run("train iris.csv -o /dev/stdout --tol 1e-6");
+    assert_eq!(output.status.code(), Some(0));
+    assert!(stderr(&output).contains("minimum margin"));
+    std::fs::write(lab.path("piped.m3svm"), &output.stdout).unwrap();
+    lab.text("inspect piped.m3svm");
+    let piped = |arguments: &str, input: &str| {
+        let mut command = lab.command(arguments);
+        // A pipe, not a file.
+        let mut cat = std::process::Command::new("cat").arg(lab.path(input)).stdout(Stdio::piped()).spawn().unwrap();
+        let output = command.stdin(cat.stdout.take().unwrap()).output().unwrap();
+        cat.wait().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        stdout(&output)
+    };
+    let expected = lab.text("predict iris.m3svm iris.csv");
+    assert_eq!(piped("predict iris.m3svm -", "iris.csv"), expected);
+    assert_eq!(piped("predict /dev/stdin iris.csv", "iris.m3svm"), expected);
+    assert_eq!(lab.text("predict iris.m3svm iris.csv -o /dev/stdout"), expected);
+    assert_eq!(lab.text("predict iris.m3svm iris.csv -o -"), expected);
+    assert_snapshot!(lab.error("train iris.csv --json -o /dev/stdout"), @"error: `--json` and the model cannot both go to standard output");
+}
+
+#[test]
+fn links_are_followed() {
+    let lab = Lab::trained();
+    symlink("iris.m3svm", lab.path("link")).unwrap();
+    let before = std::fs::read(lab.path("iris.m3svm")).unwrap();
+    lab.text("train iris.csv --p 2 -o link");
+    assert!(std::fs::symlink_metadata(lab.path("link")).unwrap().is_symlink());
+    assert_ne!(std::fs::read(lab.path("iris.m3svm")).unwrap(), before);
+    symlink("iris.csv", lab.path("data")).unwrap();
+    assert_snapshot!(lab.error("train data -o iris.csv"), @"error: iris.csv: the output would replace the input data");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_an_error() {
+    let lab = Lab::trained();
+    assert_snapshot!(lab.error("train iris.csv -o /dev/full"), @"error: /dev/full: No space left on device (os error 28)");
+    assert_snapshot!(lab.error("predict iris.m3svm iris.csv -o /dev/full"), @"error: /dev/full: No space left on device (os error 28)");
+    for arguments in ["train iris.csv", "predict iris.m3svm iris.csv", "inspect iris.m3svm", "demo", "man"] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = lab.command(arguments).stdout(full).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{arguments}");
+        assert_eq!(stderr(&output), "error: standard output: No space left on device (os error 28)\n");
+    }
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_fine() {
+    let lab = Lab::trained();
+    let rows = lab.read("iris.csv").lines().skip(1).map(|l| format!("{l}\n")).collect::<String>();
+    lab.write("long.csv", &rows.repeat(200));
+    for arguments in ["predict iris.m3svm long.csv --scores", "predict iris.m3svm long.csv --scores -o /dev/stdout"] {
+        let mut child = lab.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut first = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+        assert!(first.starts_with("prediction,"));
+        let output = child.wait_with_output().unwrap();
+        assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn ctrl_c_keeps_the_best_model_so_far() {
+    let lab = Lab::iris();
+    let trace = "train iris.csv --solver adam --max-iter 1000000000 --tol 1e-300 -o best.m3svm --json";
+    let started = Instant::now();
+    let mut child = lab.command(trace).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for_handler(child.id());
+    let sent = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    let mut told = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    assert_snapshot!(told, @"
+    note: stopping; press Ctrl-C again to abort
+    note: interrupted; the best model so far is written
+    ");
+    let answer: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(answer["stop"], "interrupted");
+    assert!(started.elapsed() < Duration::from_secs(60));
+    assert_eq!(lab.files(), ["best.m3svm", "iris.csv"]);
+    lab.text("inspect best.m3svm");
+}
+
+/// Waits until the process catches SIGINT; before that, Ctrl-C rightly ends it.
+#[cfg(target_os = "linux")]
+fn wait_for_handler(process: u32) {
+    const SIGINT: u32 = 2;
+    loop {
+        let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+        let caught = status.lines().find_map(|l| l.strip_prefix("SigCgt:")).unwrap();
+        if u64::from_str_radix(caught.trim(), 16).unwrap() >> (SIGINT - 1) & 1 == 1 {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

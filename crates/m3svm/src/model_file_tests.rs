@@ -1,0 +1,147 @@
+//! Tests of the model file.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::fs;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::{AnyLoss, AnyPenalty, AnySolver, Dataset, Features, Scaling};
+
+fn fit(spec: Spec) -> Model {
+    let x = vec![0.1, 1.0, 0.3, 2.0, -0.7, 3.0, 1.0 / 3.0, 4.0, 0.5, 5.5, 0.9, 6.0];
+    let labels = ["a", "b", "c", "a", "b", "c"];
+    let data = Dataset::from_labels(Features::dense(x, 6, 2).unwrap(), &labels).unwrap();
+    let data = data.with_feature_names(vec!["länge".into(), "b\"\n".into()]).unwrap();
+    spec.fit(&data).unwrap()
+}
+
+fn model() -> Model {
+    let max_iter = Some(5);
+    fit(Spec { max_iter, ..Spec::default() })
+}
+
+fn message(bytes: &[u8]) -> String {
+    Model::from_bytes(bytes).unwrap_err().to_string()
+}
+
+/// The bytes with a header changed by `edit`.
+fn edited(bytes: &[u8], edit: impl Fn(String) -> String) -> Vec<u8> {
+    let n = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    let header = edit(String::from_utf8(bytes[8..8 + n].to_vec()).unwrap());
+    let length = (header.len() as u64).to_le_bytes();
+    [&length, header.as_bytes(), &bytes[8 + n..]].concat()
+}
+
+#[test]
+fn every_kind_of_model_comes_back_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.m3svm");
+    let spec = Spec { max_iter: Some(3), ..Spec::default() };
+    let mut specs: Vec<Spec> = Vec::new();
+    for loss in AnyLoss::examples() {
+        specs.push(Spec { loss, ..spec.clone() });
+    }
+    for penalty in AnyPenalty::examples() {
+        specs.push(Spec { penalty, ..spec.clone() });
+    }
+    for solver in AnySolver::examples() {
+        specs.push(Spec { solver, ..spec.clone() });
+    }
+    for scaling in Scaling::ALL {
+        specs.push(Spec { scaling, epsilon: 0.1 + 0.2, ..spec.clone() });
+    }
+    for spec in specs {
+        let model = fit(spec);
+        model.save(&path).unwrap();
+        assert_eq!(Model::load(&path).unwrap(), model);
+        assert_eq!(fs::read(&path).unwrap(), model.to_bytes().unwrap());
+        assert_eq!(model.to_bytes().unwrap(), model.to_bytes().unwrap());
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn unusable_files_are_refused_with_a_reason() {
+    let good = model().to_bytes().unwrap();
+    let says = |edit: &dyn Fn(String) -> String, what: &str| {
+        let text = message(&edited(&good, edit));
+        assert_eq!(text, format!("(bytes): not a usable model file: {what}"));
+    };
+    let swap = |from: &'static str, to: &'static str| {
+        move |h: String| {
+            assert!(h.contains(from), "{from} is not in {h}");
+            h.replace(from, to)
+        }
+    };
+    says(
+        &swap("format_version\\\":1", "format_version\\\":7,\\\"new\\\":1,\\\"x\\\":1"),
+        "it has format version 7, this program reads up to 1; use a newer m3svm",
+    );
+    says(&swap("format_version", "format"), "its header has no format version");
+    says(&swap("\"m3svm\"", "\"other\""), "it is a safetensors file, but not of m3svm");
+    says(&swap("[\\\"a\\\",\\\"b\\\"", "[\\\"a\\\",\\\"a\\\""), "two of its classes have the same name");
+    says(&swap("\\\"a\\\",", ""), "its support vectors do not fit its classes");
+    says(
+        &swap("\\\"epsilon\\\":1e-6", "\\\"epsilon\\\":0"),
+        "its settings are broken (`epsilon` must be a finite number greater than 0, found 0)",
+    );
+    says(&swap("\\\"länge\\\",", ""), "its feature names do not fit its weights");
+    says(&swap("[2,3]", "[3,2]"), "its weights do not fit its classes");
+    says(&swap("[2,3]", "[1,3]"), "it does not begin like one");
+    says(&swap("scaler.shift", "scaler.other"), "its `scaler.shift` is missing or does not fit its weights");
+}
+
+#[test]
+fn broken_bytes_are_refused_with_a_reason() {
+    let good = model().to_bytes().unwrap();
+    let end = |bytes: &[u8]| message(bytes).rsplit(": ").next().unwrap().to_string();
+    assert_eq!(end(b""), "it is empty");
+    assert_eq!(end(b"f0,f1,label\n1,2,a\n"), "it does not begin like one");
+    assert_eq!(end(&[255; 64]), "it does not begin like one");
+    assert_eq!(end(&good[..100]), "it is cut off, or no model at all");
+    let (short, long) = (good.len() - 1, [&good[..], b"x"].concat());
+    assert_eq!(end(&good[..short]), format!("it should have {} bytes and has {short}", good.len()));
+    assert!(end(&long).starts_with("it should have"));
+    let mut nan = good.clone();
+    nan[short - 7..].copy_from_slice(&f64::NAN.to_le_bytes());
+    assert_eq!(end(&nan), "number 6 of `weights` is NaN");
+    // A stream does not say how long it is.
+    assert!(decode(&good[..], None).is_ok());
+    assert!(matches!(decode(&good[..short], None), Err(Problem::Content(w)) if w == "it is cut off"));
+    assert!(decode(&long[..], None).is_err());
+    assert!(decode(io::repeat(0), None).is_err());
+    assert!(decode(io::repeat(1), None).is_err());
+}
+
+#[test]
+fn a_header_that_promises_too_much_costs_no_memory() {
+    let good = model().to_bytes().unwrap();
+    let huge = edited(&good, |h| {
+        let end = h.rfind("\"weights\"").unwrap();
+        let shape =
+            "\"weights\":{\"dtype\":\"F64\",\"shape\":[100000000000000,3],\"data_offsets\":[56,2400000000000056]}}";
+        // Both without its names, whose number would give it away first.
+        let start = h.find("\\\"feature_names").unwrap();
+        let next = h.find("\\\"certificate").unwrap();
+        format!("{}{}{shape}", &h[..start], &h[next..end])
+    });
+    assert!(Model::from_bytes(&huge).is_err());
+    assert!(decode(&huge[..], None).is_err());
+}
+
+proptest! {
+    #[test]
+    fn mutated_files_never_panic(at in 0usize..4000, byte: u8, cut in 0usize..4000) {
+        let mut bytes = model().to_bytes().unwrap();
+        let n = bytes.len();
+        bytes[at % n] = byte;
+        if let Ok(model) = Model::from_bytes(&bytes) {
+            let x = Features::dense(vec![1.0, 2.0], 1, 2).unwrap();
+            let _ = (model.predict(&x), model.margins(), model.to_bytes());
+        }
+        prop_assert!(Model::from_bytes(&bytes[..cut % n]).is_err());
+        let _ = decode(&bytes[..], None);
+    }
+}
