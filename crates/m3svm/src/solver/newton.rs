@@ -299,7 +299,12 @@ impl<'a> Path<'a> {
         true
     }
 
-    fn finish(self, stop: Stop) -> Solution {
+    fn finish(mut self, stop: Stop) -> Solution {
+        if self.best.lower_bound.is_none() && self.risk.penalty.convex() {
+            // Stopped too early for a bound to have been worth its price on the way.
+            self.best = self.risk.certify(&mut self.best_theta);
+            self.evaluations += 1;
+        }
         Solution {
             theta: self.best_theta,
             certificate: self.best,
