@@ -341,10 +341,13 @@ impl<'a> Features<'a> {
             out.par_chunks_mut(n).enumerate().for_each(|(i, row)| {
                 let mut dense = vec![0.0; self.cols];
                 self.add_row(i, 1.0, &mut dense);
-                for (j, o) in row.iter_mut().enumerate() {
+                for (j, o) in row[..=i].iter_mut().enumerate() {
                     self.for_each_in_row(j, |k, v| *o += v * dense[k]);
                 }
             });
+            for i in 0..n {
+                (0..i).for_each(|j| out[j * n + i] = out[i * n + j]);
+            }
             return out;
         }
         // Row blocks of the product, each on one thread; narrow storage is widened a block at a time.

@@ -74,12 +74,19 @@ pub(crate) fn csr_mul_add<F: Copy + Into<f64>>(
     classes: usize,
     z: &mut [f64],
 ) {
-    for (ends, z) in indptr.windows(2).zip(z.chunks_exact_mut(classes)) {
-        for e in ends[0]..ends[1] {
-            let (j, x) = (indices[e] as usize, values[e].into());
-            axpy(x, &w[j * classes..(j + 1) * classes], z);
-        }
-    }
+    vectorised(
+        #[inline(always)]
+        || {
+            for (ends, z) in indptr.windows(2).zip(z.chunks_exact_mut(classes)) {
+                let entries = indices[ends[0]..ends[1]].iter().zip(&values[ends[0]..ends[1]]);
+                by_lanes(z, |at, lanes| {
+                    for (j, x) in entries.clone() {
+                        lanes.add((*x).into(), &w[*j as usize * classes + at..]);
+                    }
+                });
+            }
+        },
+    );
 }
 
 /// `w += Xᵀ·G` for compressed rows.
@@ -91,11 +98,44 @@ pub(crate) fn csr_t_mul_add<F: Copy + Into<f64>>(
     classes: usize,
     w: &mut [f64],
 ) {
-    for (ends, g) in indptr.windows(2).zip(g.chunks_exact(classes)) {
-        for e in ends[0]..ends[1] {
-            let (j, x) = (indices[e] as usize, values[e].into());
-            axpy(x, g, &mut w[j * classes..(j + 1) * classes]);
+    vectorised(
+        #[inline(always)]
+        || {
+            for (ends, g) in indptr.windows(2).zip(g.chunks_exact(classes)) {
+                for e in ends[0]..ends[1] {
+                    let (j, x): (usize, f64) = (indices[e] as usize, values[e].into());
+                    let row = &mut w[j * classes..(j + 1) * classes];
+                    row.iter_mut().zip(g).for_each(|(w, g)| *w += x * g);
+                }
+            }
+        },
+    );
+}
+
+/// Up to eight running sums that stay in registers.
+struct Lanes {
+    sums: [f64; 8],
+    used: usize,
+}
+
+impl Lanes {
+    #[inline(always)]
+    fn add(&mut self, x: f64, w: &[f64]) {
+        if let (8, Some(w)) = (self.used, w.first_chunk::<8>()) {
+            (0..8).for_each(|l| self.sums[l] += x * w[l]);
+        } else {
+            self.sums[..self.used].iter_mut().zip(w).for_each(|(s, w)| *s += x * w);
         }
+    }
+}
+
+/// Fills `z` eight numbers at a time: `f(offset, sums)` adds up, and the sums are added to `z`.
+#[inline(always)]
+fn by_lanes(z: &mut [f64], mut f: impl FnMut(usize, &mut Lanes)) {
+    for (block, z) in z.chunks_mut(8).enumerate() {
+        let mut lanes = Lanes { sums: [0.0; 8], used: z.len() };
+        f(block * 8, &mut lanes);
+        z.iter_mut().zip(&lanes.sums).for_each(|(z, s)| *z += s);
     }
 }
 

@@ -16,9 +16,9 @@ pub(crate) struct Partition {
 impl Partition {
     /// `row_cost`: stored numbers per row; `output`: numbers that every group accumulates on its own.
     pub(crate) fn new(rows: usize, row_cost: usize, output: usize) -> Self {
-        // Below ~64 k numbers a group is not worth a thread; above ~48 groups balance cannot improve; the accumulators
+        // Below ~24 k numbers a group is not worth a thread; above ~48 groups balance cannot improve; the accumulators
         // of all groups together should stay small next to the data.
-        const WORTH: usize = 1 << 16;
+        const WORTH: usize = 24_000;
         const MOST: usize = 48;
         let work = rows * row_cost;
         let most = (work / (16 * output.max(1))).clamp(4, MOST);

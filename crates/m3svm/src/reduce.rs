@@ -3,7 +3,8 @@
 //! A penalty that only sees rotation-invariant lengths has its optimum in the span of the rows of X (representer theorem). With
 //! the thin factorisation Xᵀ = QR the problem in `W′ = QᵀW` over the n×n features Rᵀ has the same optimum, exactly.
 
-use faer::Mat;
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, MatMut, MatRef, Par};
 
 use crate::features::Features;
 use crate::risk::Risk;
@@ -44,31 +45,22 @@ impl Reduction {
 
     /// Parameters of the full problem to those of the reduced one.
     pub(crate) fn project(&self, theta: &[f64], classes: usize) -> Vec<f64> {
-        self.multiply(theta, classes, self.basis.nrows(), self.basis.ncols(), |i, j| self.basis[(j, i)])
+        multiply(self.basis.transpose(), theta, classes)
     }
 
     /// Parameters of the reduced problem to those of the full one.
     pub(crate) fn lift(&self, theta: &[f64], classes: usize) -> Vec<f64> {
-        self.multiply(theta, classes, self.basis.ncols(), self.basis.nrows(), |i, j| self.basis[(i, j)])
+        multiply(self.basis.as_ref(), theta, classes)
     }
+}
 
-    /// Multiplies the weight rows by a `to`×`from` matrix and keeps the intercept row.
-    fn multiply(
-        &self,
-        theta: &[f64],
-        classes: usize,
-        from: usize,
-        to: usize,
-        entry: impl Fn(usize, usize) -> f64,
-    ) -> Vec<f64> {
-        let mut out = vec![0.0; to * classes];
-        if theta[..from * classes].iter().any(|t| *t != 0.0) {
-            for i in 0..to {
-                let row = &mut out[i * classes..(i + 1) * classes];
-                (0..from).for_each(|j| crate::kernel::axpy(entry(i, j), &theta[j * classes..(j + 1) * classes], row));
-            }
-        }
-        out.extend_from_slice(&theta[from * classes..]);
-        out
-    }
+/// Multiplies the weight rows by a matrix and keeps the intercept row.
+fn multiply(by: MatRef<'_, f64>, theta: &[f64], classes: usize) -> Vec<f64> {
+    let (weights, intercept) = theta.split_at(by.ncols() * classes);
+    let mut out = vec![0.0; by.nrows() * classes];
+    let weights = MatRef::from_row_major_slice(weights, by.ncols(), classes);
+    let product = MatMut::from_row_major_slice_mut(&mut out, by.nrows(), classes);
+    matmul(product, Accum::Replace, by, weights, 1.0, Par::Seq);
+    out.extend_from_slice(intercept);
+    out
 }

@@ -116,16 +116,6 @@ impl<'a> Risk<'a> {
         });
     }
 
-    /// `out += X̃ᵀ·G` over all rows.
-    pub(crate) fn pull(&self, g: &[f64], out: &mut [f64]) {
-        let parts = self.partition.map(|range| {
-            let mut part = vec![0.0; out.len()];
-            self.block_pull(range.clone(), &g[range.start * self.classes..range.end * self.classes], &mut part);
-            (LossSums::default(), part)
-        });
-        gather(parts, out);
-    }
-
     /// Sums the loss over given scores and adds its gradient to `grad`. The dual value, if asked for, is that of the risk's own loss.
     pub(crate) fn loss_pass(&self, loss: &dyn Loss, z: &[f64], with_dual: bool, grad: &mut [f64]) -> LossSums {
         let parts = self.partition.map(|range| {

@@ -1,7 +1,7 @@
 //! The Hessian of a penalty in the form that the linear systems need: one small term per class pair.
 
 use super::{by_class, pairs};
-use crate::kernel::{axpy, dot};
+use crate::kernel::{axpy, dot, mul_add, t_mul_add};
 
 /// `ρI + Σ_{k<l} (eₖ−eₗ)(eₖ−eₗ)ᵀ ⊗ Bₖₗ` with `B = a·I + diag(e) + σ·½(x yᵀ + y xᵀ)`. Where `x` or `y` is not stored it is `wₖ − wₗ`.
 #[derive(Clone, Debug)]
@@ -68,6 +68,9 @@ impl Curvature {
         if self.scalar.is_empty() {
             return;
         }
+        if self.diagonal.is_none() && self.left.is_none() && self.right.is_none() {
+            return self.apply_by_products(v, out);
+        }
         let vt = by_class(v, c);
         let mut sum = vec![0.0; d * c];
         let (mut u, mut x, mut y) = (vec![0.0; d], vec![0.0; d], vec![0.0; d]);
@@ -92,6 +95,28 @@ impl Curvature {
         for (j, row) in out.chunks_exact_mut(c).enumerate() {
             row.iter_mut().enumerate().for_each(|(k, o)| *o += sum[k * d + j]);
         }
+    }
+
+    /// The same where all terms are `a·I + σ·uuᵀ` with u = wₖ − wₗ: three products with c×c matrices, no vector per pair.
+    fn apply_by_products(&self, v: &[f64], out: &mut [f64]) {
+        let (d, c) = (self.features, self.classes);
+        // Row l of `cross` is (⟨wₗ, vₖ⟩)ₖ.
+        let mut cross = vec![0.0; c * c];
+        mul_add(&self.vectors, d, v, c, &mut cross);
+        let (mut plain, mut along) = (vec![0.0; c * c], vec![0.0; c * c]);
+        let laplacian = |m: &mut [f64], k: usize, l: usize, w: f64| {
+            m[k * c + k] += w;
+            m[l * c + l] += w;
+            m[k * c + l] -= w;
+            m[l * c + k] -= w;
+        };
+        pairs(c, |pair, k, l| {
+            laplacian(&mut plain, k, l, self.scalar[pair]);
+            let moved = cross[k * c + k] - cross[k * c + l] - cross[l * c + k] + cross[l * c + l];
+            laplacian(&mut along, k, l, self.sigma[pair] * moved);
+        });
+        mul_add(v, c, &plain, c, out);
+        t_mul_add(&self.vectors, d, &along, c, out);
     }
 
     /// Adds B of a pair to the leading d×d lower triangle of a column-major matrix with the given column stride.

@@ -13,6 +13,8 @@ use rayon::prelude::*;
 
 use super::Matrix;
 use super::dense::{factor, nth_largest, solve_factored};
+use crate::features::Features;
+use crate::kernel::axpy;
 use crate::loss::Shape;
 use crate::risk::Risk;
 
@@ -38,6 +40,8 @@ pub(crate) struct Active {
     /// XXᵀ, made when first needed.
     gram: Vec<f64>,
     entries: Vec<Entry>,
+    /// The rows that entries belong to, copied out; entries count in these.
+    rows: Features<'static>,
     /// Inverses of M for the weights and for the intercept, c×c.
     inverse: Vec<f64>,
     inverse_bias: Vec<f64>,
@@ -54,6 +58,7 @@ impl Active {
             spread: square / (n * risk.x.cols()).max(1) as f64,
             gram: Vec::new(),
             entries: Vec::new(),
+            rows: Features::empty(),
             inverse: Vec::new(),
             inverse_bias: Vec::new(),
             factor: Vec::new(),
@@ -140,8 +145,16 @@ impl Active {
             column[j] += 1.0 / e.h;
         });
         if !factor(&mut self.factor, size) {
-            self.entries.clear();
+            return self.entries.clear();
         }
+        let mut used: Vec<u32> = Vec::new();
+        for e in &mut self.entries {
+            if used.last() != Some(&e.row) {
+                used.push(e.row);
+            }
+            e.row = used.len() as u32 - 1;
+        }
+        self.rows = a.risk.x.take_rows(&used);
     }
 
     /// `out = M⁻¹·r`, the preconditioner.
@@ -151,8 +164,14 @@ impl Active {
         if self.entries.is_empty() {
             return;
         }
-        self.scores.resize(a.risk.x.rows() * c, 0.0);
-        a.risk.scores(out, &mut self.scores);
+        let rows = self.rows.rows();
+        self.scores.clear();
+        self.scores.resize(rows * c, 0.0);
+        let (w, bias) = out.split_at(m);
+        if !bias.is_empty() {
+            self.scores.chunks_exact_mut(c).for_each(|row| row.copy_from_slice(bias));
+        }
+        self.rows.mul_add(0..rows, w, c, &mut self.scores);
         let z = &self.scores;
         let at = |e: &Entry| (e.row as usize * c + e.k as usize, e.row as usize * c + e.y as usize);
         let mut small: Vec<f64> = self.entries.iter().map(|e| z[at(e).0] - z[at(e).1]).collect();
@@ -163,14 +182,16 @@ impl Active {
             self.scores[k] += q;
             self.scores[y] -= q;
         }
-        let mut pulled = std::mem::take(&mut self.pulled);
-        pulled.clear();
-        pulled.resize(r.len(), 0.0);
-        a.risk.pull(&self.scores, &mut pulled);
+        self.pulled.clear();
+        self.pulled.resize(r.len(), 0.0);
+        let (w, bias) = self.pulled.split_at_mut(m);
+        self.rows.t_mul_add(0..rows, &self.scores, c, w);
+        if !bias.is_empty() {
+            self.scores.chunks_exact(c).for_each(|row| axpy(1.0, row, bias));
+        }
         let mut back = vec![0.0; r.len()];
-        self.base(&pulled, c, m, &mut back);
-        out.iter_mut().zip(&back).for_each(|(o, b)| *o -= b);
-        self.pulled = pulled;
+        self.base(&self.pulled, c, m, &mut back);
+        axpy(-1.0, &back, out);
     }
 
     /// Multiplies every parameter row by the inverse of M.
