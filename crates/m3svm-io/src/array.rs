@@ -59,8 +59,8 @@ pub(crate) fn from_array(
         Data::Text(_) => {
             return Err(Problem::ColumnType { column: column(0), kind: "text".into() });
         }
-        Data::F32(v) => dense(if all { v } else { picked(&v, cols, &chosen.features) }, rows, d, column),
-        Data::F64(v) => dense(if all { v } else { picked(&v, cols, &chosen.features) }, rows, d, column),
+        Data::F32(v) => dense(if all { v } else { picked(v, cols, &chosen.features) }, rows, d, column),
+        Data::F64(v) => dense(if all { v } else { picked(v, cols, &chosen.features) }, rows, d, column),
     }?;
     let label_name = chosen.label.map(|i| columns.label_name(i));
     Ok(Table {
@@ -98,8 +98,19 @@ pub(crate) fn turned<T: Copy>(values: &[T], rows: usize, cols: usize) -> Vec<T> 
     (0..cols).flat_map(|j| (0..rows).map(move |i| values[i * cols + j])).collect()
 }
 
-fn picked<T: Copy>(values: &[T], cols: usize, features: &[usize]) -> Vec<T> {
-    values.chunks_exact(cols).flat_map(|row| features.iter().map(|&j| row[j])).collect()
+/// The chosen columns; moved together in place where they keep their order, so that no second copy of the table exists.
+fn picked<T: Copy>(mut values: Vec<T>, cols: usize, features: &[usize]) -> Vec<T> {
+    if !features.is_sorted_by(|a, b| a < b) {
+        return values.chunks_exact(cols).flat_map(|row| features.iter().map(|&j| row[j])).collect();
+    }
+    let rows = values.len() / cols;
+    for i in 0..rows {
+        for (k, j) in features.iter().enumerate() {
+            values[i * features.len() + k] = values[i * cols + j];
+        }
+    }
+    values.truncate(rows * features.len());
+    values
 }
 
 fn one_column(data: &Data, rows: usize, cols: usize, j: usize) -> Data {
