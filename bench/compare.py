@@ -19,10 +19,11 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from baselines import THREADS, TOLERANCE, measure, versions
+from baselines import LEARNING_RATES, THREADS, TOLERANCE, measure, versions
 from problem import DELTA, ROOT, SETS, data_file
 
 SMALL = ("glass", "vehicle", "dermatology")
@@ -34,7 +35,7 @@ def scipy_target(name: str) -> float:
     return 50.0 if name in SMALL else 10.0
 
 
-def train(binary: Path, name: str, trace: Path | None = None) -> dict[str, Any]:
+def train(binary: Path, name: str, trace: Path | None = None, options: Sequence[str] = ()) -> dict[str, Any]:
     """One run of `m3svm train`; its JSON answer."""
     path = data_file(name)
     command = [str(binary), "train", str(path), "--json", "--delta", str(DELTA), "--tol", str(TOLERANCE)]
@@ -43,6 +44,7 @@ def train(binary: Path, name: str, trace: Path | None = None) -> dict[str, Any]:
         command += ["--label", "label"]
     if trace:
         command += ["--trace", str(trace)]
+    command += options
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{name}: m3svm failed ({done.returncode}): {done.stderr.strip()}")
@@ -88,6 +90,14 @@ def our_time_to(binary: Path, name: str, objective: float, repeats: int) -> floa
     return None if None in times else statistics.median(times)
 
 
+def own_adam(binary: Path, name: str, repeats: int) -> dict[str, Any]:
+    """The recipe with the Adam of m3svm itself, for machines without PyTorch."""
+    options = ["--solver", "adam", "--learning-rate", str(LEARNING_RATES[name]), "--max-iter", "500"]
+    runs = [train(binary, name, options=options) for _ in range(repeats)]
+    seconds = statistics.median(run["seconds"] for run in runs)
+    return {"adam_seconds": seconds, "adam_objective": runs[0]["objective"], "adam_backend": "m3svm"}
+
+
 def ratio(theirs: float, mine: float | None) -> float | None:
     """Their time over ours; a time too short for our clock counts as a microsecond."""
     return None if mine is None else theirs / max(mine, 1e-6)
@@ -97,6 +107,8 @@ def compare(binary: Path, name: str, limit: float, repeats: int) -> dict[str, An
     """All numbers and verdicts of one set."""
     row = ours(binary, name, repeats)
     row |= measure(name, row["our_lower_bound"], limit, repeats=repeats)
+    if row["adam_backend"] != "torch":
+        row |= own_adam(binary, name, repeats)
     row["our_seconds_to_adam"] = our_time_to(binary, name, row["adam_objective"], repeats)
     row["ratio_scipy"] = ratio(row["scipy_seconds"], row["our_seconds"])
     row["ratio_adam"] = ratio(row["adam_seconds"], row["our_seconds_to_adam"])
@@ -160,7 +172,7 @@ def main() -> None:
     missed = sum((not row["met_scipy"]) + (not row["met_adam"]) for row in rows)
     print(f"{2 * len(rows) - missed} of {2 * len(rows)} targets met")
     if rows[0]["adam_backend"] != "torch":
-        print("PyTorch is not installed: Adam was measured in NumPy, (b) is not against the paper's recipe")
+        print("PyTorch is not importable: the 500 epochs of (b) were run by the Adam of m3svm itself")
 
 
 if __name__ == "__main__":

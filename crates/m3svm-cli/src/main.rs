@@ -39,7 +39,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
     match cli.threads {
         None => command(),
         Some(threads) => rayon::ThreadPoolBuilder::new()
-            .num_threads(threads.get())
+            .num_threads(usize::from(threads))
             .build()
             .context("cannot start the threads")?
             .install(command),
