@@ -31,17 +31,17 @@
 //!
 //! # The scale of λ
 //!
-//! Losses are *summed* over samples (not averaged), distances over *unordered* pairs k < l, and nothing is halved. So twice the rows need
-//! twice the λ. Other programs scale differently. In what follows c is the number of classes, and ε, which is added to the ridge, is
-//! neglected: for an exact match subtract it from the ridge λ.
+//! Losses are *summed* over samples (not averaged), distances over *unordered* pairs k < l, and nothing is halved. So λ has to grow with
+//! the number of rows to keep the same balance. Other programs scale differently. In what follows c is the number of classes, and
+//! ε is neglected; it adds to a ridge λ, so for an exact match of W subtract it there.
 //!
 //! | Theirs                                                   | [`Ridge`](penalty::Ridge) λ | [`Pairwise`](penalty::Pairwise) λ, p = 2 |
 //! |----------------------------------------------------------|-----------------------------|------------------------------------------|
 //! | ½‖W‖² + C Σ loss, one vector per class                   | 1/(2C)                      | 1/(2Cc)                                  |
 //! | ½‖w‖² + C Σ loss, two classes that share one vector      | 1/C                         | 1/(2C)                                   |
 //!
-//! Both columns have the same minimum, because `Σ_{k<l} ‖wₖ − wₗ‖² = c‖W‖²` for class vectors that sum to zero, as they do at the optimum.
-//! In the second line w = w₁ − w₀, hence ‖W‖² = ½‖w‖².
+//! Both columns have the same minimum, because `Σ_{k<l} ‖wₖ − wₗ‖² = c‖W‖²` for class vectors that sum to zero, as they do at the
+//! optimum. In the second line w = w₁ − w₀, hence ‖W‖² = ½‖w‖².
 //!
 //! * **scikit-learn**: `LogisticRegression(C=C)` with three or more classes is [`Softmax`](loss::Softmax) by the first line, with two classes
 //!   by the second. Its intercept is free, ours is free but for ε. `SVC(kernel="linear", C=C)` with two classes is
@@ -49,8 +49,9 @@
 //! * **LIBLINEAR**: the same C. Two classes with the hinge (`-s 3`) are δ = 0 by the second line. Its bias is the weight of an appended
 //!   constant feature and so part of the penalty; without a bias on either side the problems are equal. With more classes it solves
 //!   other problems (one class against the rest, or Crammer and Singer's), and C only compares the order of magnitude.
-//! * **The script of the paper's authors** minimises `−(1/(nc)) Σᵢ log softmax(zᵢ)_{yᵢ} + (λₛ/N) Σ_{k≠l} ‖wₖ − wₗ‖ᵖ`, with the softmax loss, ordered
-//!   pairs, no ε, n training rows and N rows in all. Multiplied by nc, with the training share s = n/N, this is `λ = 2·c·s·λₛ` for any p.
+//! * **The script of the paper's authors** minimises `−(1/(nc)) Σᵢ log softmax(zᵢ)_{yᵢ} + (λₛ/N) Σ_{k≠l} ‖wₖ − wₗ‖ᵖ`: the softmax
+//!   loss, ordered pairs, no ε, n training rows and N rows in all. Multiplied by nc, with the training share s = n/N, this is
+//!   `λ = 2·c·s·λₛ` for any p.
 //!
 //! Scaling of features changes what λ means as much as any of these: [`Scaling::None`] is what to compare with programs that do not scale.
 
