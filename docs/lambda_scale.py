@@ -5,7 +5,7 @@ Run it from the root of the repository, with NumPy, Matplotlib and scikit-learn 
     cargo build --release
     python docs/lambda_scale.py target/release/m3svm
 
-Every line is the largest difference between two weights of equal meaning; the last test is that all are small.
+Every line is the largest difference between two weights of equal meaning; the last test is that none exceeds 1e-4.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def ours(binary: str, rows: list[list[str]], *options: object) -> np.ndarray:
         data, model = Path(name) / "data.csv", Path(name) / "model"
         with data.open("w", newline="") as lines:
             csv.writer(lines).writerows(rows)
-        command = [binary, "train", str(data), "--scale", "none", "--epsilon", "1e-9", "--tol", "1e-12", "-o", str(model)]
-        subprocess.run(command + [str(option) for option in options], check=True, capture_output=True)
+        command = [binary, "train", data, "-o", model, "--scale", "none", "--epsilon", 1e-9, "--tol", 1e-12]
+        subprocess.run([str(word) for word in (*command, *options)], check=True, capture_output=True)
         return read_model(model)[0]["weights"]
 
 
@@ -51,7 +51,7 @@ def main() -> None:
     soft, exact, ridge = ("--method", "ism3"), ("--delta", 0), ("--penalty", "ridge")
     cases = [
         ("LogisticRegression, 3 classes, ridge 1/(2C)", logistic, three, (*soft, *ridge, "--lambda", 1 / (2 * C))),
-        ("LogisticRegression, 3 classes, pairs 1/(2Cc)", logistic, three, (*soft, "--p", 2, "--lambda", 1 / (2 * C * 3))),
+        ("LogisticRegression, 3 classes, pairs 1/(2Cc)", logistic, three, (*soft, "--p", 2, "--lambda", 1 / (6 * C))),
         ("LogisticRegression, 2 classes, ridge 1/C", logistic, two, (*soft, *ridge, "--lambda", 1 / C)),
         ("LogisticRegression, 2 classes, pairs 1/(2C)", logistic, two, (*soft, "--p", 2, "--lambda", 1 / (2 * C))),
         ("SVC, 2 classes, ridge 1/C", free, two, (*exact, *ridge, "--lambda", 1 / C)),
