@@ -86,7 +86,7 @@ impl Watcher {
     pub(crate) fn step(&mut self, at: &Progress) -> ControlFlow<()> {
         let Progress { iteration, objective, relative_gap, .. } = at;
         let gap = relative_gap.map(|gap| format!("{gap:e}")).unwrap_or_default();
-        if let Some(trace) = &mut self.trace {
+        if let Some(trace) = self.trace.as_mut().filter(|_| !at.inner) {
             let seconds = self.started.elapsed().as_secs_f64();
             *trace += &format!("{iteration},{seconds:.6},{objective},{gap}\n");
         }

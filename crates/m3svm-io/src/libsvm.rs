@@ -86,7 +86,10 @@ impl Rows {
     }
 
     fn finish(mut self, options: &ReadOptions) -> Result<Table, Problem> {
-        let base = match (options.zero_based, self.zero) {
+        // A model that was trained on indices from 0 says so by the names of its features.
+        let names = options.expected.as_ref().and_then(|e| e.names.as_ref());
+        let trained = names.filter(|n| n.first().is_some_and(|n| n == "0")).map(|_| true);
+        let base = match (options.zero_based.or(trained), self.zero) {
             (Some(false), Some(line)) => {
                 return Err(Problem::Line { line, what: "found index 0, expected indices from 1".into() });
             }
@@ -106,8 +109,9 @@ impl Rows {
         let column = |index: usize| ColumnRef { index, name: Some((index + base as usize).to_string()) };
         let x = checked(Features::csr(self.indptr, self.indices, self.values, cols), column)?;
         let labels = Some(self.labels).filter(|l| !l.is_empty() && options.labels != LabelUse::Ignore);
+        let feature_names = (base == 0).then(|| (0..cols).map(|i| i.to_string()).collect());
         let label_name = labels.as_ref().map(|_| "label".to_string());
-        Ok(Table { labels, label_name, ..Table::new(Format::Libsvm, x) })
+        Ok(Table { labels, label_name, feature_names, ..Table::new(Format::Libsvm, x) })
     }
 }
 

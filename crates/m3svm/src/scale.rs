@@ -50,7 +50,6 @@ impl Scaler {
     /// integer weights like repetition.
     pub fn fit(scaling: Scaling, x: &Features<'_>, weights: Option<&[f64]>) -> Self {
         let d = x.cols();
-        let n: f64 = weights.map_or(x.rows() as f64, |w| w.iter().sum());
         let stats = Stats::of(x, weights);
         let (mut shift, mut factor) = (vec![0.0; d], vec![1.0; d]);
         for j in 0..d {
@@ -59,7 +58,7 @@ impl Scaler {
                 Scaling::None => (0.0, 1.0),
                 Scaling::MaxAbs => (0.0, min.abs().max(max.abs())),
                 Scaling::MinMax => (min, max - min),
-                Scaling::Standard => (stats.mean[j], (stats.square[j] / n).sqrt()),
+                Scaling::Standard => (stats.mean[j], stats.deviation[j]),
             };
             // A spread within the rounding of the values is a constant feature: dividing would blow up noise.
             let constant = spread <= 1e-13 * min.abs().max(max.abs());
@@ -102,15 +101,15 @@ struct Stats {
     min: Vec<f64>,
     max: Vec<f64>,
     mean: Vec<f64>,
-    /// Σ w (x − mean)².
-    square: Vec<f64>,
+    /// Root of the weighted mean of (x − mean)².
+    deviation: Vec<f64>,
 }
 
 impl Stats {
     fn of(x: &Features<'_>, weights: Option<&[f64]>) -> Self {
         let d = x.cols();
         let (mut min, mut max) = (vec![f64::INFINITY; d], vec![f64::NEG_INFINITY; d]);
-        let (mut sum, mut mass) = (vec![0.0; d], vec![0.0; d]);
+        let (mut mean, mut mass) = (vec![0.0; d], vec![0.0; d]);
         let mut total = 0.0;
         let mut rows_used = 0usize;
         let mut stored = vec![0usize; d];
@@ -125,8 +124,9 @@ impl Stats {
             x.for_each_in_row(i, |j, v| {
                 min[j] = min[j].min(v);
                 max[j] = max[j].max(v);
-                sum[j] += w * v;
                 mass[j] += w;
+                // A running mean cannot overflow where a sum of huge values would.
+                mean[j] += (v - mean[j]) * (w / mass[j]);
                 stored[j] += 1;
             });
         }
@@ -136,17 +136,22 @@ impl Stats {
                 max[j] = max[j].max(0.0);
             }
         }
-        let mean: Vec<f64> = sum.iter().map(|s| s / total).collect();
+        (0..d).for_each(|j| mean[j] *= mass[j] / total);
+        // Relative to the largest value, so that squares neither overflow nor vanish.
+        let unit: Vec<f64> = min.iter().zip(&max).map(|(a, b)| a.abs().max(b.abs()).max(f64::MIN_POSITIVE)).collect();
         // Second pass around the mean: the textbook one-pass formula loses all digits when mean ≫ spread.
         let mut square = vec![0.0; d];
         for i in 0..x.rows() {
             let w = weight(i);
             if w > 0.0 {
-                x.for_each_in_row(i, |j, v| square[j] += w * (v - mean[j]).powi(2));
+                x.for_each_in_row(i, |j, v| square[j] += w * ((v - mean[j]) / unit[j]).powi(2));
             }
         }
-        (0..d).for_each(|j| square[j] += (total - mass[j]) * mean[j] * mean[j]);
-        Self { min, max, mean, square }
+        for j in 0..d {
+            square[j] += (total - mass[j]) * (mean[j] / unit[j]).powi(2);
+        }
+        let deviation = square.iter().zip(&unit).map(|(s, unit)| unit * (s / total).sqrt()).collect();
+        Self { min, max, mean, deviation }
     }
 }
 

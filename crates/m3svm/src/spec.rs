@@ -17,6 +17,9 @@ use crate::risk::Risk;
 use crate::scale::{Scaler, Scaling};
 use crate::solver::{AnySolver, Limits, Solution, Watch};
 
+/// Most numbers in W: a dozen vectors of that size are needed at once.
+const MOST_WEIGHTS: usize = 50_000_000;
+
 /// Weights of whole classes, multiplied onto the sample weights.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -158,6 +161,10 @@ impl Spec {
     ) -> Result<(Model, Dataset<'a>)> {
         self.check()?;
         let started = Instant::now();
+        let weights = data.x().cols().saturating_mul(data.classes().len());
+        if weights > MOST_WEIGHTS {
+            return Err(Error::param("features times classes", weights, "be at most 50 million"));
+        }
         let scaler = Scaler::fit(self.scaling, data.x(), data.weights());
         let x = scaler.apply(data.take_x())?;
         let data = data.with_x(x);

@@ -1,9 +1,9 @@
 //! Which rows hold up the margin of which class pair.
 
-use crate::loss::AnyLoss;
+use crate::loss::{AnyLoss, Loss};
 use crate::penalty::pairs;
 
-/// Support vectors per pair of classes: rows of either class on the margin or on the wrong side of it.
+/// Support vectors per pair of classes: rows of either class on the margin, on the wrong side of it or nearest to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SupportVectors {
     classes: usize,
@@ -11,17 +11,19 @@ pub struct SupportVectors {
 }
 
 impl SupportVectors {
-    /// From the scores of rows with known classes. A row counts for (y, k) if γ = 1 − (z_y − zₖ) ≥ −δ: its slope is then not
-    /// negligible. `None` for losses without a margin.
+    /// From the scores of rows with known classes. A row counts for (y, k) if its slope g′(γ) is at least a hundredth of the largest
+    /// slope of all: the share with which it pulls at the class vectors. `None` for losses without a margin.
     pub(crate) fn from_scores(loss: &AnyLoss, z: &[f64], y: &[u32], classes: usize) -> Option<Self> {
-        let AnyLoss::SmoothHinge(hinge) = loss else {
-            return None;
-        };
-        let slack = hinge.delta.max(1e-6);
+        let AnyLoss::SmoothHinge(hinge) = loss else { return None };
+        let mut slopes = vec![0.0; z.len()];
+        hinge.value_grad_rows(z, y, &mut slopes, &mut vec![0.0; y.len()]);
+        let pulls = |i: usize, k: usize| if k == y[i] as usize { 0.0 } else { slopes[i * classes + k] };
+        let top =
+            (0..y.len()).flat_map(|i| (0..classes).map(move |k| (i, k))).fold(0.0f64, |m, (i, k)| m.max(pulls(i, k)));
         let mut rows = vec![Vec::new(); classes * (classes - 1) / 2];
-        for (i, (z, &y)) in z.chunks_exact(classes).zip(y).enumerate() {
+        for (i, &y) in y.iter().enumerate() {
             for k in (0..classes).filter(|&k| k != y as usize) {
-                if 1.0 - z[y as usize] + z[k] >= -slack {
+                if top > 0.0 && pulls(i, k) >= 0.01 * top {
                     rows[pair_number(classes, y as usize, k)].push(i as u32);
                 }
             }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::ridge::check_lambda;
 use super::{Curvature, DualTerms, Penalty, by_class, pairs};
 use crate::error::{Error, Result};
-use crate::kernel::{axpy, dot};
+use crate::kernel::{axpy, dot, mul_add, t_mul_add};
 
 /// Which norm measures the distance of two class vectors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,6 +110,9 @@ impl Pairwise {
 
 impl Penalty for Pairwise {
     fn value_grad(&self, w: &[f64], classes: usize, grad: &mut [f64]) -> f64 {
+        if self.norm == Norm::L2 && !self.kinked() {
+            return self.value_grad_by_products(w, classes, grad);
+        }
         let d = w.len() / classes;
         let mut value = 0.0;
         let mut sum = vec![0.0; w.len()];
@@ -213,6 +216,27 @@ impl Penalty for Pairwise {
 }
 
 impl Pairwise {
+    /// All distances from the Gram matrix WᵀW, and ∇R = W·(diag(A1) − A) with Aₖₗ = λ p ‖wₖ−wₗ‖^(p−2): two products in place of a
+    /// loop over pairs. Cancellation in small distances does not matter from p = 2 on, where they hardly count.
+    fn value_grad_by_products(&self, w: &[f64], classes: usize, grad: &mut [f64]) -> f64 {
+        let c = classes;
+        let mut gram = vec![0.0; c * c];
+        t_mul_add(w, c, w, c, &mut gram);
+        let mut laplacian = vec![0.0; c * c];
+        let mut value = 0.0;
+        pairs(c, |_, k, l| {
+            let r = (gram[k * c + k] + gram[l * c + l] - 2.0 * gram[k * c + l]).max(0.0).sqrt();
+            value += r.powf(self.p);
+            let a = if self.p == 2.0 { 2.0 * self.lambda } else { self.lambda * self.p * r.powf(self.p - 2.0) };
+            laplacian[k * c + k] += a;
+            laplacian[l * c + l] += a;
+            laplacian[k * c + l] -= a;
+            laplacian[l * c + k] -= a;
+        });
+        mul_add(w, c, &laplacian, c, grad);
+        if self.lambda > 0.0 { self.lambda * value } else { 0.0 }
+    }
+
     fn exact_curvature(&self, w: &[f64], classes: usize, dual: &[f64]) -> Curvature {
         let vectors = by_class(w, classes);
         let d = vectors.len() / classes;

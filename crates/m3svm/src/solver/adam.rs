@@ -52,6 +52,7 @@ impl Adam {
         let mut rows: Vec<u32> = (0..f.terms() as u32).collect();
         let mut random = ChaCha8Rng::seed_from_u64(limits.seed);
         let mut best = Best::new(f, &theta);
+        best.update(&theta, 0.0, &mut 0);
         let (mut epoch, mut evaluations) = (0, 0);
         let mut lowest = f64::INFINITY;
         let stop = loop {
@@ -83,7 +84,7 @@ impl Adam {
                 break Stop::Converged;
             }
             let relative_gap = best.certificate.relative_gap();
-            let progress = Progress { iteration: epoch, evaluations, objective: lowest, relative_gap };
+            let progress = Progress { iteration: epoch, evaluations, objective: lowest, relative_gap, inner: false };
             if watch(&progress).is_break() {
                 break Stop::Interrupted;
             }

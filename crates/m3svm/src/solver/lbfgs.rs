@@ -59,8 +59,13 @@ impl Lbfgs {
             if iteration % CERTIFY_EVERY == 0 && best.update(&theta, limits.tol, &mut evaluations) {
                 break Stop::Converged;
             }
-            let progress =
-                Progress { iteration, evaluations, objective: value, relative_gap: best.certificate.relative_gap() };
+            let progress = Progress {
+                iteration,
+                evaluations,
+                objective: value,
+                relative_gap: best.certificate.relative_gap(),
+                inner: false,
+            };
             if watch(&progress).is_break() {
                 break Stop::Interrupted;
             }

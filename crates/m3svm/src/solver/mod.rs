@@ -56,9 +56,11 @@ pub struct Progress {
     pub objective: f64,
     /// Relative duality gap, where it has been computed.
     pub relative_gap: Option<f64>,
+    /// Asked in the middle of an iteration, only to know whether to go on.
+    pub inner: bool,
 }
 
-/// Called once per iteration: progress bar, log, time limit, Ctrl-C. `Break` stops cleanly with the best point so far.
+/// Called once per iteration, and in the middle of long ones: progress bar, log, time limit, Ctrl-C. `Break` stops cleanly with the best point so far.
 pub type Watch<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
 
 /// The outcome of a solver.

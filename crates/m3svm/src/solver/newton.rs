@@ -67,6 +67,7 @@ impl Newton {
                 evaluations: path.evaluations,
                 objective: path.best.objective,
                 relative_gap: gap,
+                inner: false,
             };
             if watch(&progress).is_break() {
                 return Ok(path.finish(Stop::Interrupted));
@@ -74,7 +75,17 @@ impl Newton {
             if path.iterations >= limits.max_iter {
                 return Ok(path.finish(Stop::IterationLimit));
             }
-            if !path.step() {
+            // Large systems take long: ask in between, too.
+            let mut stopped = false;
+            let moved = path.step(&mut || {
+                stopped = stopped || watch(&Progress { inner: true, ..progress }).is_break();
+                !stopped
+            });
+            if stopped {
+                path.evaluate();
+                return Ok(path.finish(Stop::Interrupted));
+            }
+            if !moved {
                 return Ok(path.finish(Stop::NoProgress));
             }
         }
@@ -230,7 +241,7 @@ impl<'a> Path<'a> {
     }
 
     /// One Newton step; `false` if none lowers the objective.
-    fn step(&mut self) -> bool {
+    fn step(&mut self, go_on: &mut dyn FnMut() -> bool) -> bool {
         let risk = self.risk;
         let m = risk.weights_len();
         let loss: &dyn Loss = self.loss.as_deref().unwrap_or(risk.loss);
@@ -240,7 +251,7 @@ impl<'a> Path<'a> {
         let matrix = Matrix { risk, shape: loss.shape(), h: &self.h, penalty: &curvature };
         // Loose while far from the path, tight at the end: an inexact step costs a Newton step later.
         let forcing = (self.decrement / self.value).abs().sqrt().clamp(1e-3, 0.1);
-        let Some(solve) = self.system.solve(&matrix, &self.grad, forcing, &mut self.step) else {
+        let Some(solve) = self.system.solve(&matrix, &self.grad, forcing, &mut self.step, go_on) else {
             return false;
         };
         self.evaluations += solve.products;

@@ -13,6 +13,7 @@ pub(crate) fn solve(
     grad: &[f64],
     forcing: f64,
     step: &mut [f64],
+    go_on: &mut dyn FnMut() -> bool,
 ) -> usize {
     step.fill(0.0);
     let mut residual: Vec<f64> = grad.iter().map(|g| -g).collect();
@@ -23,7 +24,7 @@ pub(crate) fn solve(
     let mut rho = dot(&residual, &scaled);
     let goal = rho * forcing * forcing;
     for count in 0..MOST {
-        if !(rho > goal && rho > 0.0) {
+        if !(rho > goal && rho > 0.0) || !go_on() {
             return count;
         }
         a.apply(&direction, &mut product);

@@ -61,17 +61,24 @@ impl System {
         system
     }
 
-    /// Solves for the step to a residual of `forcing` relative to the gradient; `None` if rounding prevents a descent direction.
+    /// Solves for the step to a residual of `forcing` relative to the gradient, or as far as it gets while `go_on` says so; `None` if rounding prevents a descent direction.
     ///
     /// Early systems are easy for conjugate gradients and late ones are not: where the matrix can be factored at all, that
     /// takes over as soon as a system needed more products than a factorisation costs.
-    pub(crate) fn solve(&mut self, a: &Matrix<'_>, grad: &[f64], forcing: f64, step: &mut [f64]) -> Option<Solve> {
+    pub(crate) fn solve(
+        &mut self,
+        a: &Matrix<'_>,
+        grad: &[f64],
+        forcing: f64,
+        step: &mut [f64],
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Option<Solve> {
         if let Some(dense) = &mut self.dense {
             if !dense.prepare(a) {
                 return None;
             }
             if !dense.is_exact() {
-                let products = cg::solve(a, |r, out| dense.apply(a, r, out), grad, forcing, step);
+                let products = cg::solve(a, |r, out| dense.apply(a, r, out), grad, forcing, step, go_on);
                 return step.iter().all(|s| s.is_finite()).then_some(Solve { products });
             }
             dense.apply(a, grad, step);
@@ -80,7 +87,7 @@ impl System {
         }
         let active = self.active.as_mut()?;
         active.prepare(a);
-        let products = cg::solve(a, |r, out| active.apply(a, r, out), grad, forcing, step);
+        let products = cg::solve(a, |r, out| active.apply(a, r, out), grad, forcing, step, go_on);
         if products as f64 > self.costs.break_even() {
             self.dense = Some(Dense::new(a.risk, self.costs.lump));
             self.active = None;
