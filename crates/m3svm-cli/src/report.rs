@@ -85,6 +85,7 @@ pub(crate) fn certificate(certificate: &Certificate) -> String {
     match certificate.relative_gap() {
         None => "none (p < 1: a local optimum)".into(),
         Some(gap) if gap < f64::EPSILON => "optimal to within rounding".into(),
+        Some(gap) if gap > 0.01 => format!("not optimal yet (relative duality gap {})", upper(gap)),
         Some(gap) => format!("optimal to within {} (relative duality gap)", upper(gap)),
     }
 }

@@ -337,17 +337,17 @@ impl<'a> Features<'a> {
     pub(crate) fn gram(&self) -> Vec<f64> {
         let n = self.rows;
         let mut out = vec![0.0; n * n];
-        if self.is_sparse() {
+        if let Store::Csr { indptr, indices, values } = &self.store {
+            // Row i meets row j in the columns they share: through lists of the rows of each column, not by trying all pairs.
+            let columns = self.rows_of_columns();
             out.par_chunks_mut(n).enumerate().for_each(|(i, row)| {
-                let mut dense = vec![0.0; self.cols];
-                self.add_row(i, 1.0, &mut dense);
-                for (j, o) in row[..=i].iter_mut().enumerate() {
-                    self.for_each_in_row(j, |k, v| *o += v * dense[k]);
+                for e in indptr[i]..indptr[i + 1] {
+                    let v = values.get(e);
+                    let shared = &columns[indices[e] as usize];
+                    shared.iter().take_while(|(j, _)| *j as usize <= i).for_each(|(j, w)| row[*j as usize] += v * w);
                 }
             });
-            for i in 0..n {
-                (0..i).for_each(|j| out[j * n + i] = out[i * n + j]);
-            }
+            mirror(&mut out, n);
             return out;
         }
         // Row blocks of the product, each on one thread; narrow storage is widened a block at a time.
@@ -357,7 +357,9 @@ impl<'a> Features<'a> {
             let mut left = vec![0.0; rows * self.cols];
             left.chunks_exact_mut(self.cols.max(1)).enumerate().for_each(|(i, row)| self.add_row(first + i, 1.0, row));
             match &self.store {
-                Store::Dense(Values::F64(v)) => kernel::cross_add(&left, v, self.cols, part),
+                Store::Dense(Values::F64(v)) => {
+                    kernel::cross_add(&left, &v[..(first + rows) * self.cols], self.cols, n, part)
+                }
                 _ => {
                     let mut right = vec![0.0; self.cols];
                     for j in 0..n {
@@ -370,7 +372,17 @@ impl<'a> Features<'a> {
                 }
             }
         });
+        mirror(&mut out, n);
         out
+    }
+
+    /// For each column of a sparse matrix its rows, ascending, with their values.
+    fn rows_of_columns(&self) -> Vec<Vec<(u32, f64)>> {
+        let mut columns = vec![Vec::new(); self.cols];
+        for i in 0..self.rows {
+            self.for_each_in_row(i, |j, v| columns[j].push((i as u32, v)));
+        }
+        columns
     }
 
     /// ‖xᵢ‖² of one row.
@@ -379,6 +391,13 @@ impl<'a> Features<'a> {
             Store::Dense(v) => (i * self.cols..(i + 1) * self.cols).map(|e| v.get(e).powi(2)).sum(),
             Store::Csr { indptr, values, .. } => (indptr[i]..indptr[i + 1]).map(|e| values.get(e).powi(2)).sum(),
         }
+    }
+}
+
+/// Copies the lower triangle of an n×n matrix to the upper one.
+fn mirror(m: &mut [f64], n: usize) {
+    for i in 0..n {
+        (0..i).for_each(|j| m[j * n + i] = m[i * n + j]);
     }
 }
 

@@ -13,7 +13,8 @@ pub(crate) fn search(value: f64, slope: f64, first: f64, mut f: impl FnMut(f64) 
     const ENOUGH: f64 = 1e-4;
     const REST: f64 = 0.3;
     const STEEP: f64 = 0.7;
-    let rounding = 4.0 * f64::EPSILON * value.abs();
+    // Sums over thousands of rows are exact to about this much.
+    let rounding = 1e-13 * value.abs();
     let (mut low, mut low_value, mut low_slope) = (0.0, value, slope);
     let mut high: Option<(f64, f64, f64)> = None;
     let mut t = first;

@@ -253,7 +253,8 @@ pub(super) fn factor(matrix: &mut [f64], size: usize) -> bool {
 
 /// Both triangular solves with a matrix from [`factor`].
 pub(super) fn solve_factored(matrix: &[f64], size: usize, rhs: &mut [f64]) {
-    let par = parallelism(size);
+    // Bound by memory and short: threads would spend their time waiting for each other.
+    let par = if size < 4096 { Par::Seq } else { Par::rayon(SPLIT) };
     let mut buffer = MemBuffer::new(llt::solve::solve_in_place_scratch::<f64>(size, 1, par));
     let view = MatRef::from_column_major_slice(matrix, size, size);
     llt::solve::solve_in_place(
