@@ -63,7 +63,7 @@ fn train_and_inspect() {
       certificate      optimal to within [...] (relative duality gap)
       minimum margin   0.3450 between setosa and virginica
       train accuracy   97.33 %
-      support vectors  17 of 150 rows
+      support vectors  20 of 150 rows
       model            not written (no -o)
     ");
     assert_eq!(lab.files(), ["iris.csv"]);
