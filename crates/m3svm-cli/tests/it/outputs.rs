@@ -81,7 +81,7 @@ fn train_and_inspect() {
       certificate      optimal to within [...]
       minimum margin   0.8956 between setosa and virginica
       train accuracy   96.00 %
-      support vectors  88 of 150 rows
+      support vectors  94 of 150 rows
       model            iris.m3svm
     ");
     assert_snapshot!(lab.text("inspect iris.m3svm"), @"
@@ -99,7 +99,7 @@ fn train_and_inspect() {
       certificate      optimal to within [...]
       minimum margin   0.8956 between setosa and virginica
       train accuracy   96.00 %
-      support vectors  88 of 150 rows
+      support vectors  94 of 150 rows
       ended because    converged
 
     Margins between classes
