@@ -109,7 +109,8 @@ impl Rows {
         let column = |index: usize| ColumnRef { index, name: Some((index + base as usize).to_string()) };
         let x = checked(Features::csr(self.indptr, self.indices, self.values, cols), column)?;
         let labels = Some(self.labels).filter(|l| !l.is_empty() && options.labels != LabelUse::Ignore);
-        let feature_names = (base == 0).then(|| (0..cols).map(|i| i.to_string()).collect());
+        // Names that nobody could store are not worth their memory.
+        let feature_names = (base == 0 && cols <= 1 << 24).then(|| (0..cols).map(|i| i.to_string()).collect());
         let label_name = labels.as_ref().map(|_| "label".to_string());
         Ok(Table { labels, label_name, feature_names, ..Table::new(Format::Libsvm, x) })
     }
@@ -136,6 +137,14 @@ mod tests {
         assert_eq!((table.x.get(0, 2), table.x.get(2, 1)), (2.0, 10.0));
         let zero = parse("1 0:5 2:7\n2 1:1\n", &ReadOptions::default()).unwrap();
         assert_eq!((zero.x.cols(), zero.x.get(0, 0)), (3, 5.0));
+    }
+
+    #[test]
+    fn a_model_trained_on_indices_from_0_reads_files_without_an_index_0() {
+        let trained = parse("1 0:5 1:7\n2 1:1\n", &ReadOptions::default()).unwrap();
+        let expected = Some(Expected { count: 2, names: trained.feature_names });
+        let table = parse("1 1:-3\n", &ReadOptions { expected, ..Default::default() }).unwrap();
+        assert_eq!((table.x.get(0, 0), table.x.get(0, 1)), (0.0, -3.0));
     }
 
     #[test]

@@ -181,6 +181,14 @@ mod tests {
     }
 
     #[test]
+    fn squares_of_huge_and_tiny_values_neither_overflow_nor_vanish() {
+        for unit in [1e300, 1e-300] {
+            let scaled = scaled(Scaling::Standard, &[unit, 3.0 * unit]);
+            assert!((scaled[0] + 1.0).abs() < 1e-12 && (scaled[1] - 1.0).abs() < 1e-12, "{unit}: {scaled:?}");
+        }
+    }
+
+    #[test]
     fn weights_equal_repetition_and_sparse_zeros_count() {
         let (x, w) = (column(&[1.0, 5.0, 9.0]), [2.0, 0.0, 1.0]);
         let repeated = column(&[1.0, 1.0, 9.0]);

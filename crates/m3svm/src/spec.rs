@@ -234,3 +234,18 @@ impl Spec {
         Ok(Some(Cow::Owned(rows.collect())))
     }
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use crate::features::Features;
+
+    #[test]
+    fn more_weights_than_fit_are_refused_before_anything_is_allocated() {
+        let x = Features::csr(vec![0, 1, 2], vec![0, 4_000_000_000], vec![1.0, 1.0], 4_000_000_001).unwrap();
+        let data = Dataset::from_labels(x, &["a", "b"]).unwrap();
+        let error = Spec::default().fit(&data).unwrap_err().to_string();
+        assert_eq!(error, "`features times classes` must be at most 50 million, found 8000000002");
+    }
+}

@@ -24,7 +24,7 @@ pub(crate) fn solve(
     let mut rho = dot(&residual, &scaled);
     let goal = rho * forcing * forcing;
     for count in 0..MOST {
-        if !(rho > goal && rho > 0.0) || !go_on() {
+        if !(rho > goal && rho > 0.0 && go_on()) {
             return count;
         }
         a.apply(&direction, &mut product);
