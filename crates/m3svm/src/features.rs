@@ -335,6 +335,8 @@ impl<'a> Features<'a> {
 
     /// The n×n matrix of inner products of rows.
     pub(crate) fn gram(&self) -> Vec<f64> {
+        // Rows per task: the product repacks the other rows for each task, so few large ones beat many small ones.
+        const BLOCK: usize = 256;
         let n = self.rows;
         let mut out = vec![0.0; n * n];
         if let Store::Csr { indptr, indices, values } = &self.store {
@@ -351,8 +353,8 @@ impl<'a> Features<'a> {
             return out;
         }
         // Row blocks of the product, each on one thread; narrow storage is widened a block at a time.
-        out.par_chunks_mut(64 * n).enumerate().for_each(|(block, part)| {
-            let first = block * 64;
+        out.par_chunks_mut(BLOCK * n).enumerate().for_each(|(block, part)| {
+            let first = block * BLOCK;
             let rows = part.len() / n;
             let mut left = vec![0.0; rows * self.cols];
             left.chunks_exact_mut(self.cols.max(1)).enumerate().for_each(|(i, row)| self.add_row(first + i, 1.0, row));
