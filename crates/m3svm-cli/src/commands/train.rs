@@ -23,7 +23,15 @@ pub(crate) fn run(args: &TrainArgs) -> anyhow::Result<()> {
     }
     let read = args.data.read(&args.file, &args.features)?;
     let title = title(&read);
+    let guessed = read.label_name.clone().filter(|_| read.label_guessed);
     let data = read.into_dataset()?;
+    let (rows, classes) = (data.rows(), data.classes().len());
+    if let Some(name) = guessed.filter(|_| rows >= 20 && 2 * classes > rows) {
+        tell(
+            "warning",
+            &format!("{classes} classes in {rows} rows: is {name} the label? --label chooses another column"),
+        );
+    }
     let mut watcher = Watcher::start(args.trace.is_some())?;
     let fitted = spec.fit_owned(data, warm.as_ref(), &mut |at| watcher.step(at));
     let trace = watcher.finish();

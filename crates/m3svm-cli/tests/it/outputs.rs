@@ -278,3 +278,17 @@ fn a_trace_has_one_line_per_iteration() {
     assert!(rows.windows(2).all(|w| w[1][2] <= w[0][2] && w[1][1] >= w[0][1]));
     assert!(rows.last().unwrap()[2] >= answer["objective"].as_f64().unwrap() * (1.0 - 1e-12));
 }
+
+#[test]
+fn a_guessed_label_that_looks_like_a_measurement_is_questioned() {
+    let lab = Lab::iris();
+    let rows: String = (0..30).map(|i| format!("{},{}.5\n", i % 7, i)).collect();
+    lab.write("d.csv", &format!("a,b\n{rows}"));
+    let output = lab.run("train d.csv");
+    let first = stderr(&output).lines().next().map(str::to_string);
+    assert_eq!(
+        first.as_deref(),
+        Some("warning: 30 classes in 30 rows: is b the label? --label chooses another column")
+    );
+    assert!(!stderr(&lab.run("train iris.csv")).contains("classes in"));
+}
