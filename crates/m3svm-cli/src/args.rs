@@ -9,7 +9,7 @@ use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use data::DataArgs;
-pub(crate) use spec::{SpecArgs, number};
+pub(crate) use spec::SpecArgs;
 
 /// Multi-class classification with the largest minimum margin, solved to a certified optimum.
 #[derive(Debug, Parser)]

@@ -3,10 +3,9 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use m3svm::penalty::Norm;
-use m3svm::{AnyLoss, AnyPenalty, AnySolver, Certificate, ClassWeight, Method, Model, Scaling, Spec, Stop};
+use m3svm::text::plain;
+use m3svm::{AnySolver, Certificate, ClassWeight, Method, Model, Scaling, Spec, Stop};
 
-use crate::args::number;
 use crate::table::{shown, width};
 
 /// Says something on standard error. Names in messages come from files: none of them may steer the terminal.
@@ -97,24 +96,22 @@ pub(crate) fn min_margin(model: &Model) -> String {
     format!("{} between {} and {}", digits(margin, 4), name(k), name(l))
 }
 
+/// The name of the method, or what it consists of where it has none.
+pub(crate) fn method(spec: &Spec) -> String {
+    match Method::of(spec) {
+        Some(method) => method.name().into(),
+        None => spec.loss.as_dyn().describe(),
+    }
+}
+
 /// The objective with its settings.
 pub(crate) fn settings(spec: &Spec) -> Vec<(&'static str, String)> {
-    let method = Method::of(&spec.loss).name();
-    let loss = match spec.loss {
-        AnyLoss::SmoothHinge(hinge) => {
-            format!("{method} (smooth hinge, delta {})", number(hinge.delta))
-        }
-        AnyLoss::Softmax(_) => format!("{method} (softmax)"),
-        AnyLoss::PairwiseLogistic(_) => format!("{method} (logistic loss of pairs)"),
+    let loss = spec.loss.as_dyn().describe();
+    let loss = match Method::of(spec) {
+        Some(method) => format!("{} ({loss})", method.name()),
+        None => loss,
     };
-    let penalty = match spec.penalty {
-        AnyPenalty::Pairwise(p) => {
-            let norm = if p.norm == Norm::L1 { "l1" } else { "l2" };
-            format!("{norm} distances of class vectors, p {}, lambda {}", number(p.p), number(p.lambda))
-        }
-        AnyPenalty::Ridge(r) => format!("ridge, lambda {}", number(r.lambda)),
-        AnyPenalty::None(_) => "none".into(),
-    };
+    let penalty = spec.penalty.as_dyn().describe();
     let scaling = match spec.scaling {
         Scaling::Standard => "standard (mean 0, deviation 1)",
         Scaling::MaxAbs => "maxabs (largest absolute value 1)",
@@ -122,7 +119,7 @@ pub(crate) fn settings(spec: &Spec) -> Vec<(&'static str, String)> {
         Scaling::None => "none",
     };
     let mut lines =
-        vec![("method", loss), ("penalty", penalty), ("epsilon", number(spec.epsilon)), ("scaling", scaling.into())];
+        vec![("method", loss), ("penalty", penalty), ("epsilon", plain(spec.epsilon)), ("scaling", scaling.into())];
     if !spec.intercept {
         lines.push(("intercept", "none".into()));
     }
@@ -130,7 +127,7 @@ pub(crate) fn settings(spec: &Spec) -> Vec<(&'static str, String)> {
         ClassWeight::None => {}
         ClassWeight::Balanced => lines.push(("class weights", "balanced".into())),
         ClassWeight::Each(map) => {
-            let each: Vec<String> = map.iter().map(|(name, w)| format!("{name}={}", number(*w))).collect();
+            let each: Vec<String> = map.iter().map(|(name, w)| format!("{name}={}", plain(*w))).collect();
             lines.push(("class weights", names(&each, 60)));
         }
     }
@@ -142,6 +139,10 @@ pub(crate) fn outcome(model: &Model) -> Vec<(&'static str, String)> {
     let training = model.training();
     let run =
         format!("{}, {}, {} s", training.solver, plural(training.iterations, "iteration"), digits(training.seconds, 2));
+    let run = match training.problems {
+        1 => run,
+        problems => format!("{run} for {} of two classes", plural(problems, "problem")),
+    };
     let mut lines = vec![
         ("solver", run),
         ("objective", digits(model.certificate().objective, 8)),
@@ -173,7 +174,7 @@ pub(crate) fn warning(model: &Model) -> Option<String> {
         }
         Stop::NoProgress => Some(format!(
             "no step improves the objective any more within rounding, {gap}, not {}; raise --tol",
-            number(spec.tol)
+            plain(spec.tol)
         )),
     }
 }

@@ -1,4 +1,5 @@
-//! The fitted classifier: f(x) = Wᵀx + b, predicts argmaxₖ fₖ(x). There is no unfitted model.
+//! The fitted classifier: f(x) = Wᵀx + b, predicts argmaxₖ fₖ(x), or by votes where every pair of classes has its own f. There is no
+//! unfitted model.
 
 use std::collections::HashMap;
 
@@ -10,15 +11,19 @@ use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::partition::Partition;
 use crate::scale::Scaler;
+use crate::scheme::{Scheme, votes};
 use crate::solver::{Solution, Stop};
 use crate::spec::Spec;
-use crate::support::SupportVectors;
+use crate::support::{SupportVectors, pair_number};
 
 /// How a model came about.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Training {
     /// Rows it was trained on.
     pub rows: usize,
+    /// Problems that were solved: 1, or one per scorer for one-vs-rest and one-vs-one.
+    #[serde(default = "one")]
+    pub problems: usize,
     /// The solver that ran (never `auto`).
     pub solver: String,
     /// Why the solver ended.
@@ -31,6 +36,11 @@ pub struct Training {
     pub seconds: f64,
 }
 
+/// Model files that do not say so come from one problem.
+fn one() -> usize {
+    1
+}
+
 /// A linear classifier with everything needed to use, check and explain it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
@@ -38,7 +48,7 @@ pub struct Model {
     pub(crate) classes: Vec<String>,
     pub(crate) feature_names: Option<Vec<String>>,
     pub(crate) scaler: Scaler,
-    /// d×c row-major, for scaled features.
+    /// d×m row-major for m scorers, for scaled features.
     pub(crate) weights: Vec<f64>,
     pub(crate) intercept: Vec<f64>,
     pub(crate) certificate: Certificate,
@@ -55,14 +65,16 @@ impl Model {
     pub(crate) fn new(spec: Spec, data: &Dataset<'_>, scaler: Scaler, solution: Solution, training: Training) -> Self {
         let c = data.classes().len();
         let mut weights = solution.theta;
-        let mut intercept = weights.split_off(data.x().cols() * c);
-        intercept.resize(c, 0.0);
-        let z = scores(data.x(), &weights, &intercept);
+        let scorers = spec.scheme.scorers(c);
+        let mut intercept = weights.split_off(data.x().cols() * scorers);
+        intercept.resize(scorers, 0.0);
+        let raw = raw_scores(data.x(), &weights, &intercept);
+        let support = SupportVectors::from_scores(&spec, &raw, data.y(), c);
+        let z = class_scores(spec.scheme, raw, c);
         let hits = z.chunks_exact(c).zip(data.y()).enumerate();
         let weight = |i: usize| data.weights().map_or(1.0, |w| w[i]);
         let right: f64 = hits.filter(|(_, (z, y))| argmax(z) == **y).map(|(i, _)| weight(i)).sum();
         let total: f64 = (0..data.rows()).map(weight).sum();
-        let support = SupportVectors::from_scores(&spec.loss, &z, data.y(), c);
         Self {
             classes: data.classes().to_vec(),
             feature_names: data.feature_names().map(<[String]>::to_vec),
@@ -95,10 +107,15 @@ impl Model {
 
     /// Number of features.
     pub fn features(&self) -> usize {
-        self.weights.len() / self.classes.len()
+        self.weights.len() / self.scorers()
     }
 
-    /// W (d×c, row-major), for scaled features.
+    /// Number of scorers, the columns of W: one per class, or one per pair of classes for one-vs-one.
+    pub fn scorers(&self) -> usize {
+        self.intercept.len()
+    }
+
+    /// W (d×m for m scorers, row-major), for scaled features.
     pub fn weights(&self) -> &[f64] {
         &self.weights
     }
@@ -145,13 +162,19 @@ impl Model {
         (weights, intercept)
     }
 
-    /// Decision scores f(x), n×c row-major.
+    /// Decision scores, n×c row-major: f(x), or votes with a share below one half that breaks ties for one-vs-one.
     pub fn scores(&self, x: &Features<'_>) -> Result<Vec<f64>> {
+        Ok(class_scores(self.spec.scheme, self.raw_scores(x)?, self.classes.len()))
+    }
+
+    /// What the scorers say, n×m row-major. Differs from [`Model::scores`] only for one-vs-one, where the columns are the pairs
+    /// (0,1), (0,2), … (1,2), … and positive speaks for the first class.
+    pub fn raw_scores(&self, x: &Features<'_>) -> Result<Vec<f64>> {
         if x.cols() != self.features() {
             return Err(Error::Shape { what: "features", expected: self.features(), found: x.cols() });
         }
         let (weights, intercept) = self.unscaled();
-        Ok(scores(x, &weights, &intercept))
+        Ok(raw_scores(x, &weights, &intercept))
     }
 
     /// Class numbers; [`Model::classes`] has the names. Ties go to the first class.
@@ -162,14 +185,30 @@ impl Model {
     /// Class probabilities, n×c; `None` if the loss does not define them.
     pub fn probabilities(&self, x: &Features<'_>) -> Result<Option<Vec<f64>>> {
         let mut z = self.scores(x)?;
+        if !self.has_probabilities() {
+            return Ok(None);
+        }
         let loss = self.spec.loss.as_dyn();
-        let defined = z.chunks_exact_mut(self.classes.len()).all(|row| loss.probabilities(row));
-        Ok(defined.then_some(z))
+        z.chunks_exact_mut(self.classes.len()).for_each(|row| {
+            loss.probabilities(row);
+        });
+        Ok(Some(z))
     }
 
-    /// 2/‖wₖ − wₗ‖, the distance between the two sides of the margin, in scaled features; ∞ for equal class vectors.
+    /// The distance between the two sides of the margin of a pair, in scaled features; ∞ where its vector is 0.
+    ///
+    /// It is 2/‖wₖ − wₗ‖ where the scores of the two classes shall differ by 1, 4/‖wₖ − wₗ‖ for one-vs-rest, where they shall differ
+    /// by 2 (1 and −1), and 2/‖wₖₗ‖ for one-vs-one.
     pub fn margin(&self, k: usize, l: usize) -> f64 {
-        let square: f64 = self.weights.chunks_exact(self.classes.len()).map(|w| (w[k] - w[l]).powi(2)).sum();
+        let columns = self.weights.chunks_exact(self.scorers());
+        let (k, l) = (k.min(l), k.max(l));
+        let pair = if k == l { 0 } else { pair_number(self.classes.len(), k, l) };
+        let square: f64 = match self.spec.scheme {
+            _ if k == l => 0.0,
+            Scheme::Joint => columns.map(|w| (w[k] - w[l]).powi(2)).sum(),
+            Scheme::OneVsRest => columns.map(|w| (0.5 * (w[k] - w[l])).powi(2)).sum(),
+            Scheme::OneVsOne => columns.map(|w| w[pair].powi(2)).sum(),
+        };
         2.0 / square.sqrt()
     }
 
@@ -207,26 +246,38 @@ impl Model {
         all
     }
 
-    /// The features with the largest weights of a class (by absolute value, for scaled features), at most `count` of them.
+    /// The features with the largest weights of a class (by absolute value, for scaled features; means over its pairs for one-vs-one),
+    /// at most `count` of them.
     pub fn largest_weights(&self, class: usize, count: usize) -> Vec<(usize, f64)> {
-        let column = self.weights.chunks_exact(self.classes.len());
-        let mut all: Vec<(usize, f64)> = column.map(|w| w[class]).enumerate().collect();
+        let rows = self.weights.chunks_exact(self.scorers());
+        let mut all: Vec<(usize, f64)> = rows.map(|w| self.class_weight(w, class)).enumerate().collect();
         all.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
         all.truncate(count);
         all
     }
 
+    /// The weight of a class in one row of W: its own, or the mean over its pairs for one-vs-one.
+    fn class_weight(&self, row: &[f64], class: usize) -> f64 {
+        if self.spec.scheme != Scheme::OneVsOne {
+            return row[class];
+        }
+        let c = self.classes.len();
+        let others = (0..c).filter(|&l| l != class);
+        let sum: f64 = others.map(|l| if class < l { 1.0 } else { -1.0 } * row[pair_number(c, class, l)]).sum();
+        sum / (c - 1) as f64
+    }
+
     /// Whether [`Model::probabilities`] gives any.
     pub fn has_probabilities(&self) -> bool {
         let mut scores = vec![0.0; self.classes.len()];
-        self.spec.loss.as_dyn().probabilities(&mut scores)
+        self.spec.scheme == Scheme::Joint && self.spec.loss.as_dyn().probabilities(&mut scores)
     }
 
     /// The rows of a data set that hold up the margin, per class pair; `None` if the loss has no margin.
     pub fn support_vectors(&self, data: &Dataset<'_>) -> Result<Option<SupportVectors>> {
         let y = self.class_numbers(data)?;
-        let z = self.scores(data.x())?;
-        Ok(SupportVectors::from_scores(&self.spec.loss, &z, &y, self.classes.len()))
+        let raw = self.raw_scores(data.x())?;
+        Ok(SupportVectors::from_scores(&self.spec, &raw, &y, self.classes.len()))
     }
 
     /// The labels of a data set as class numbers of this model.
@@ -249,39 +300,53 @@ impl Model {
             .collect()
     }
 
-    /// Parameters from which a fit on (scaled) data can start.
-    pub(crate) fn start_for(&self, data: &Dataset<'_>, scaler: &Scaler, with_intercept: bool) -> Result<Vec<f64>> {
-        if data.x().cols() != self.features() {
-            return Err(Error::Shape {
-                what: "features of the warm start",
-                expected: data.x().cols(),
-                found: self.features(),
-            });
+    /// Parameters from which a fit on (scaled) data can start. Scorers that this model does not know start at 0.
+    pub(crate) fn start_for(&self, data: &Dataset<'_>, scaler: &Scaler, spec: &Spec) -> Result<Vec<f64>> {
+        let d = data.x().cols();
+        if d != self.features() {
+            return Err(Error::Shape { what: "features of the warm start", expected: d, found: self.features() });
         }
-        let c = data.classes().len();
+        if (self.spec.scheme == Scheme::OneVsOne) != (spec.scheme == Scheme::OneVsOne) {
+            let must = "come from a model with as many scorers (one-vs-one has one per pair, all others one per class)";
+            return Err(Error::param("warm-start", self.scorers(), must));
+        }
         let (weights, mut intercept) = self.unscaled();
         // Back from raw features into the new scaling: w = w_raw/f, b = b_raw + s·w_raw.
-        let mut theta = vec![0.0; (data.x().cols() + usize::from(with_intercept)) * c];
-        for (j, row) in weights.chunks_exact(self.classes.len()).enumerate() {
+        for (j, row) in weights.chunks_exact(self.scorers()).enumerate() {
             row.iter().zip(&mut intercept).for_each(|(w, b)| *b += w * scaler.shift[j]);
         }
-        for (k, name) in data.classes().iter().enumerate() {
-            let Some(old) = self.classes.iter().position(|c| c == name) else {
-                continue;
-            };
-            for j in 0..data.x().cols() {
-                theta[j * c + k] = weights[j * self.classes.len() + old] / scaler.factor[j];
+        let sides = spec.scheme.sides(data.classes().len());
+        let m = sides.len();
+        let mut theta = vec![0.0; (d + usize::from(spec.intercept)) * m];
+        for (new, (k, against)) in sides.into_iter().enumerate() {
+            let against = against.map(|l| data.classes()[l].as_str());
+            let Some((old, sign)) = self.scorer_of(&data.classes()[k], against) else { continue };
+            for j in 0..d {
+                theta[j * m + new] = sign * weights[j * self.scorers() + old] / scaler.factor[j];
             }
-            if with_intercept {
-                theta[data.x().cols() * c + k] = intercept[old];
+            if spec.intercept {
+                theta[d * m + new] = sign * intercept[old];
             }
         }
         Ok(theta)
     }
+
+    /// The scorer that speaks for a class (and against another), with −1 if it does so with the opposite sign.
+    fn scorer_of(&self, class: &str, against: Option<&str>) -> Option<(usize, f64)> {
+        let number = |name: &str| self.classes.iter().position(|c| c == name);
+        let k = number(class)?;
+        match against {
+            None => Some((k, 1.0)),
+            Some(other) => {
+                let l = number(other)?;
+                Some((pair_number(self.classes.len(), k, l), if k < l { 1.0 } else { -1.0 }))
+            }
+        }
+    }
 }
 
 /// X·W + 1bᵀ, block by block in parallel.
-fn scores(x: &Features<'_>, weights: &[f64], intercept: &[f64]) -> Vec<f64> {
+fn raw_scores(x: &Features<'_>, weights: &[f64], intercept: &[f64]) -> Vec<f64> {
     let c = intercept.len();
     let mut z = vec![0.0; x.rows() * c];
     let partition = Partition::new(x.rows(), x.stored() / x.rows().max(1) + c, 1);
@@ -289,6 +354,17 @@ fn scores(x: &Features<'_>, weights: &[f64], intercept: &[f64]) -> Vec<f64> {
         z.chunks_exact_mut(c).for_each(|row| row.copy_from_slice(intercept));
         x.mul_add(range, weights, c, z);
     });
+    z
+}
+
+/// Scores per class from what the scorers say.
+fn class_scores(scheme: Scheme, raw: Vec<f64>, classes: usize) -> Vec<f64> {
+    if scheme != Scheme::OneVsOne {
+        return raw;
+    }
+    let scorers = scheme.scorers(classes);
+    let mut z = vec![0.0; raw.len() / scorers * classes];
+    z.chunks_exact_mut(classes).zip(raw.chunks_exact(scorers)).for_each(|(z, raw)| votes(raw, z));
     z
 }
 

@@ -1,7 +1,7 @@
 //! The model file: safetensors with the numbers as tensors and everything else as JSON in its metadata.
 //!
 //! ```text
-//! weights [d, c]   intercept [c]   scaler.factor [d]   scaler.shift [d]      all f64
+//! weights [d, m]   intercept [m]   scaler.factor [d]   scaler.shift [d]      all f64
 //! __metadata__.m3svm   format_version, spec, classes, feature_names, certificate, training, ...
 //! ```
 //!
@@ -130,11 +130,11 @@ impl Model {
         };
         all_finite("certificate", &[self.certificate.objective, self.certificate.lower_bound.unwrap_or(0.0)])?;
         let json = serde_json::to_string(&header).map_err(|e| e.to_string())?;
-        let (d, c) = (self.features(), self.classes.len());
+        let (d, m) = (self.features(), self.scorers());
         let mut tensors = Vec::new();
         for (name, values, shape) in [
-            ("weights", &self.weights, vec![d, c]),
-            ("intercept", &self.intercept, vec![c]),
+            ("weights", &self.weights, vec![d, m]),
+            ("intercept", &self.intercept, vec![m]),
             ("scaler.shift", &self.scaler.shift, vec![d]),
             ("scaler.factor", &self.scaler.factor, vec![d]),
         ] {
@@ -258,10 +258,10 @@ struct Layout {
 
 impl Layout {
     fn of(metadata: &Metadata, header: &Header) -> std::result::Result<Self, Problem> {
-        let c = header.classes.len();
+        let m = header.spec.scheme.scorers(header.classes.len());
         let shape = |name: &str| metadata.info(name).map(|info| info.shape.as_slice());
         let d = match shape("weights") {
-            Some(&[d, columns]) if d > 0 && columns == c => d,
+            Some(&[d, columns]) if d > 0 && columns == m => d,
             _ => return Err("its weights do not fit its classes".into()),
         };
         if header.feature_names.as_ref().is_some_and(|n| n.len() != d) {
@@ -276,8 +276,8 @@ impl Layout {
             _ => Err(format!("its `{name}` is missing or does not fit its weights")),
         };
         let parts = [
-            part("weights", &[d, c])?,
-            part("intercept", &[c])?,
+            part("weights", &[d, m])?,
+            part("intercept", &[m])?,
             part("scaler.shift", &[d])?,
             part("scaler.factor", &[d])?,
         ];

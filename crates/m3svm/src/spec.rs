@@ -9,12 +9,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::loss::{AnyLoss, PairwiseLogistic, SmoothHinge, Softmax};
+use crate::features::Features;
+use crate::loss::AnyLoss;
 use crate::model::{Model, Training};
-use crate::penalty::AnyPenalty;
+use crate::penalty::{AnyPenalty, Penalty};
 use crate::reduce::Reduction;
 use crate::risk::Risk;
 use crate::scale::{Scaler, Scaling};
+use crate::scheme::{self, Scheme};
 use crate::solver::{AnySolver, Limits, Solution, Watch};
 
 /// Most numbers in W: a dozen vectors of that size are needed at once.
@@ -33,55 +35,13 @@ pub enum ClassWeight {
     Each(BTreeMap<String, f64>),
 }
 
-/// A named combination of loss and penalty.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Method {
-    /// The paper's method: smooth hinge on every class pair.
-    #[default]
-    M3svm,
-    /// Softmax cross-entropy with the same penalty.
-    Ism3,
-    /// Logistic loss on every class pair with the same penalty.
-    PairwiseLr,
-}
-
-impl Method {
-    /// All methods.
-    pub const ALL: [Self; 3] = [Self::M3svm, Self::Ism3, Self::PairwiseLr];
-
-    /// The name users type.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::M3svm => "m3svm",
-            Self::Ism3 => "ism3",
-            Self::PairwiseLr => "pairwise-lr",
-        }
-    }
-
-    /// The loss of the method with default settings.
-    pub fn loss(self) -> AnyLoss {
-        match self {
-            Self::M3svm => AnyLoss::SmoothHinge(SmoothHinge::default()),
-            Self::Ism3 => AnyLoss::Softmax(Softmax {}),
-            Self::PairwiseLr => AnyLoss::PairwiseLogistic(PairwiseLogistic {}),
-        }
-    }
-
-    /// The method that uses a loss.
-    pub fn of(loss: &AnyLoss) -> Self {
-        match loss {
-            AnyLoss::SmoothHinge(_) => Self::M3svm,
-            AnyLoss::Softmax(_) => Self::Ism3,
-            AnyLoss::PairwiseLogistic(_) => Self::PairwiseLr,
-        }
-    }
-}
-
 /// Everything that decides the result of a fit, apart from the data. Checked by [`Spec::fit`], not before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
+    /// One joint problem, or many of two classes.
+    #[serde(default)]
+    pub scheme: Scheme,
     /// What a sample pays.
     pub loss: AnyLoss,
     /// What the weights pay.
@@ -108,6 +68,7 @@ impl Default for Spec {
     /// The paper's choices: smooth hinge, p = 4, λ = 1e-3, ε = 1e-6.
     fn default() -> Self {
         Self {
+            scheme: Scheme::default(),
             loss: AnyLoss::default(),
             penalty: AnyPenalty::default(),
             epsilon: 1e-6,
@@ -161,22 +122,24 @@ impl Spec {
     ) -> Result<(Model, Dataset<'a>)> {
         self.check()?;
         let started = Instant::now();
-        let weights = data.x().cols().saturating_mul(data.classes().len());
+        let scorers = self.scheme.scorers(data.classes().len());
+        let weights = data.x().cols().saturating_mul(scorers);
         if weights > MOST_WEIGHTS {
-            return Err(Error::param("features times classes", weights, "be at most 50 million"));
+            return Err(Error::param("features times scorers", weights, "be at most 50 million"));
         }
         let scaler = Scaler::fit(self.scaling, data.x(), data.weights());
         let x = scaler.apply(data.take_x())?;
         let data = data.with_x(x);
         let start = match warm {
-            Some(model) => model.start_for(&data, &scaler, self.intercept)?,
+            Some(model) => model.start_for(&data, &scaler, self)?,
             None => {
-                vec![0.0; (data.x().cols() + usize::from(self.intercept)) * data.classes().len()]
+                vec![0.0; (data.x().cols() + usize::from(self.intercept)) * scorers]
             }
         };
         let (solution, solver) = self.solve(&data, start, watch)?;
         let training = Training {
             rows: data.rows(),
+            problems: self.scheme.problems(data.classes().len()),
             solver: solver.name().to_string(),
             stop: solution.stop,
             iterations: solution.iterations,
@@ -188,22 +151,40 @@ impl Spec {
 
     /// Minimises the objective of (scaled) data; also says which solver ran.
     fn solve(&self, data: &Dataset<'_>, start: Vec<f64>, watch: &mut Watch<'_>) -> Result<(Solution, AnySolver)> {
-        let classes = data.classes().len();
         let weights = self.row_weights(data)?;
-        let (loss, penalty) = (self.loss.as_dyn(), self.penalty.as_dyn());
-        let full =
-            Risk::from_parts(data.x(), data.y(), classes, weights.clone(), loss, penalty, self.epsilon, self.intercept);
+        if self.scheme != Scheme::Joint {
+            return scheme::solve(self, data, weights.as_deref(), &start, watch);
+        }
+        let (classes, penalty) = (data.classes().len(), self.penalty.as_dyn());
+        let task = Task { x: data.x(), y: data.y(), classes, weights, penalty, epsilon: self.epsilon };
+        self.solve_task(&task, start, watch)
+    }
+
+    /// Minimises one objective, in the row space of its features where that pays.
+    pub(crate) fn solve_task(
+        &self,
+        task: &Task<'_>,
+        start: Vec<f64>,
+        watch: &mut Watch<'_>,
+    ) -> Result<(Solution, AnySolver)> {
+        let full = self.risk(task, task.x);
         let solver = self.solver.resolve(&full);
         let max_iter = self.max_iter.unwrap_or(solver.default_max_iter());
         let limits = Limits { tol: self.tol, max_iter, seed: self.seed };
         let Some(reduction) = Reduction::of(&full, &solver) else {
             return Ok((solver.minimize(&full, start, &limits, watch)?, solver));
         };
-        let x = reduction.features();
-        let reduced = Risk::from_parts(x, data.y(), classes, weights, loss, penalty, self.epsilon, self.intercept);
-        let mut found = solver.minimize(&reduced, reduction.project(&start, classes), &limits, watch)?;
-        found.theta = reduction.lift(&found.theta, classes);
+        let reduced = self.risk(task, reduction.features());
+        let start = reduction.project(&start, task.classes);
+        let mut found = solver.minimize(&reduced, start, &limits, watch)?;
+        found.theta = reduction.lift(&found.theta, task.classes);
         Ok((found, solver))
+    }
+
+    fn risk<'r>(&'r self, task: &'r Task<'r>, x: &'r Features<'r>) -> Risk<'r> {
+        let loss = self.loss.as_dyn();
+        let weights = task.weights.as_deref().map(Cow::Borrowed);
+        Risk::from_parts(x, task.y, task.classes, weights, loss, task.penalty, task.epsilon, self.intercept)
     }
 
     /// Sample weights times class weights; `None` if all are 1.
@@ -235,17 +216,26 @@ impl Spec {
     }
 }
 
+/// One optimisation problem: data with labels, and what its weights pay.
+pub(crate) struct Task<'a> {
+    pub(crate) x: &'a Features<'a>,
+    pub(crate) y: &'a [u32],
+    pub(crate) classes: usize,
+    pub(crate) weights: Option<Cow<'a, [f64]>>,
+    pub(crate) penalty: &'a dyn Penalty,
+    pub(crate) epsilon: f64,
+}
+
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
-    use crate::features::Features;
 
     #[test]
     fn more_weights_than_fit_are_refused_before_anything_is_allocated() {
         let x = Features::csr(vec![0, 1, 2], vec![0, 4_000_000_000], vec![1.0, 1.0], 4_000_000_001).unwrap();
         let data = Dataset::from_labels(x, &["a", "b"]).unwrap();
         let error = Spec::default().fit(&data).unwrap_err().to_string();
-        assert_eq!(error, "`features times classes` must be at most 50 million, found 8000000002");
+        assert_eq!(error, "`features times scorers` must be at most 50 million, found 8000000002");
     }
 }

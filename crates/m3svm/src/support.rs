@@ -2,6 +2,11 @@
 
 use crate::loss::{AnyLoss, Loss};
 use crate::penalty::pairs;
+use crate::scheme::Scheme;
+use crate::spec::Spec;
+
+/// Rounding of an exact hinge in scores: rows this near to the margin are on it.
+const ROUNDING: f64 = 1e-3;
 
 /// Support vectors per pair of classes: rows of either class on the margin, on the wrong side of it or nearest to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,19 +16,22 @@ pub struct SupportVectors {
 }
 
 impl SupportVectors {
-    /// From the scores of rows with known classes. A row counts for (y, k) if its slope g′(γ) is at least a hundredth of the largest
-    /// slope of all: the share with which it pulls at the class vectors. `None` for losses without a margin.
-    pub(crate) fn from_scores(loss: &AnyLoss, z: &[f64], y: &[u32], classes: usize) -> Option<Self> {
-        let AnyLoss::SmoothHinge(hinge) = loss else { return None };
-        let mut slopes = vec![0.0; z.len()];
-        hinge.value_grad_rows(z, y, &mut slopes, &mut vec![0.0; y.len()]);
-        let pulls = |i: usize, k: usize| if k == y[i] as usize { 0.0 } else { slopes[i * classes + k] };
-        let top =
-            (0..y.len()).flat_map(|i| (0..classes).map(move |k| (i, k))).fold(0.0f64, |m, (i, k)| m.max(pulls(i, k)));
+    /// From what the scorers say of rows with known classes. A row counts for (y, k) if its slope g′(γ) is at least a hundredth of the
+    /// largest slope of all: the share with which it pulls at the class vectors. `None` for losses without a margin.
+    pub(crate) fn from_scores(spec: &Spec, raw: &[f64], y: &[u32], classes: usize) -> Option<Self> {
+        // The exact hinge has no slope on the margin itself, where its support vectors lie.
+        let rounded = spec.loss.as_dyn().relaxed(ROUNDING);
+        let loss: &dyn Loss = match (&rounded, spec.loss) {
+            (Some(rounded), _) => rounded.as_ref(),
+            (None, AnyLoss::SmoothHinge(_)) => spec.loss.as_dyn(),
+            _ => return None,
+        };
+        let slopes = slopes(spec.scheme, loss, raw, y, classes);
+        let top = slopes.iter().copied().fold(0.0, f64::max);
         let mut rows = vec![Vec::new(); classes * (classes - 1) / 2];
         for (i, &y) in y.iter().enumerate() {
             for k in (0..classes).filter(|&k| k != y as usize) {
-                if top > 0.0 && pulls(i, k) >= 0.01 * top {
+                if top > 0.0 && slopes[i * classes + k] >= 0.01 * top {
                     rows[pair_number(classes, y as usize, k)].push(i as u32);
                 }
             }
@@ -55,8 +63,36 @@ impl SupportVectors {
     }
 }
 
+/// How strongly every row pulls at the margin between its class and each other one (n×c; 0 for its own).
+fn slopes(scheme: Scheme, loss: &dyn Loss, raw: &[f64], y: &[u32], classes: usize) -> Vec<f64> {
+    let mut slopes = vec![0.0; y.len() * classes];
+    if scheme == Scheme::Joint {
+        loss.value_grad_rows(raw, y, &mut slopes, &mut vec![0.0; y.len()]);
+        slopes.chunks_exact_mut(classes).zip(y).for_each(|(row, y)| row[*y as usize] = 0.0);
+        return slopes;
+    }
+    let scorers = scheme.scorers(classes);
+    for (i, &y) in y.iter().enumerate() {
+        let y = y as usize;
+        for k in (0..classes).filter(|&k| k != y) {
+            // The score that speaks for class k, against y or against all.
+            let score = match scheme {
+                Scheme::OneVsOne => {
+                    let said = raw[i * scorers + pair_number(classes, y, k)];
+                    if k < y { said } else { -said }
+                }
+                _ => raw[i * scorers + k],
+            };
+            let mut slope = [0.0; 2];
+            loss.value_grad(&[0.0, score], 0, &mut slope);
+            slopes[i * classes + k] = slope[1];
+        }
+    }
+    slopes
+}
+
 /// Number of the pair {k, l} in the order of [`pairs`].
-fn pair_number(classes: usize, k: usize, l: usize) -> usize {
+pub(crate) fn pair_number(classes: usize, k: usize, l: usize) -> usize {
     let (k, l) = (k.min(l), k.max(l));
     k * (2 * classes - k - 1) / 2 + l - k - 1
 }

@@ -5,6 +5,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use m3svm::penalty::{NoPenalty, Norm, Pairwise, Ridge};
 use m3svm::solver::Adam;
+use m3svm::text::plain;
 use m3svm::{AnyLoss, AnyPenalty, AnySolver, ClassWeight, Method, Scaling, Spec};
 
 /// What to train. Options that are not given keep the value of [`Spec::default`].
@@ -12,18 +13,18 @@ use m3svm::{AnyLoss, AnyPenalty, AnySolver, ClassWeight, Method, Scaling, Spec};
 #[command(next_help_heading = "Model")]
 pub(crate) struct SpecArgs {
     #[arg(long, value_name = "NAME", value_parser = named(Method::ALL.map(|m| (m.name(), m))),
-        help = or("Method: the loss", Method::default().name()))]
+        help = method_help(), hide_possible_values = true)]
     method: Option<Method>,
-    #[arg(long, value_name = "P", allow_negative_numbers = true, help = or("Power of the penalty; large P lifts the smallest margin", number(Pairwise::default().p)))]
+    #[arg(long, value_name = "P", allow_negative_numbers = true, help = or("Power of the penalty; large P lifts the smallest margin", plain(Pairwise::default().p)))]
     p: Option<f64>,
-    #[arg(long, value_name = "L", allow_negative_numbers = true, help = or("Strength of the penalty", number(Pairwise::default().lambda)))]
+    #[arg(long, value_name = "L", allow_negative_numbers = true, help = lambda_help())]
     lambda: Option<f64>,
-    #[arg(long, value_name = "D", allow_negative_numbers = true, help = or("Smoothing of the hinge (m3svm), 0 for the exact hinge", number(default_delta())))]
+    #[arg(long, value_name = "D", allow_negative_numbers = true, help = delta_help())]
     delta: Option<f64>,
-    #[arg(long, value_name = "E", allow_negative_numbers = true, help = or("Tiny quadratic term that makes the optimum unique", number(Spec::default().epsilon)))]
+    #[arg(long, value_name = "E", allow_negative_numbers = true, help = or("Tiny quadratic term that makes the optimum unique", plain(Spec::default().epsilon)))]
     epsilon: Option<f64>,
     #[arg(long, value_name = "NAME", value_parser = named(PenaltyName::ALL),
-        help = or("Penalty: distances of class vectors in this norm, plain ridge, or none", "l2"))]
+        help = "Penalty, instead of the method's own: distances of class vectors in the norm l2 or l1, plain ridge, or none")]
     penalty: Option<PenaltyName>,
     /// Leave out the intercepts
     #[arg(long)]
@@ -37,11 +38,11 @@ pub(crate) struct SpecArgs {
     #[arg(long, value_name = "NAME", value_parser = named(AnySolver::examples().map(|s| (s.name(), s))),
         help = or("Solver", AnySolver::default().name()), help_heading = "Solver")]
     solver: Option<AnySolver>,
-    #[arg(long, value_name = "T", allow_negative_numbers = true, help = or("Relative duality gap at which to stop", number(Spec::default().tol)), help_heading = "Solver")]
+    #[arg(long, value_name = "T", allow_negative_numbers = true, help = or("Relative duality gap at which to stop", plain(Spec::default().tol)), help_heading = "Solver")]
     tol: Option<f64>,
     #[arg(long, value_name = "N", help = max_iter_help(), help_heading = "Solver")]
     max_iter: Option<usize>,
-    #[arg(long, value_name = "R", allow_negative_numbers = true, help = or("Step size of adam", number(Adam::default().learning_rate)), help_heading = "Solver")]
+    #[arg(long, value_name = "R", allow_negative_numbers = true, help = or("Step size of adam", plain(Adam::default().learning_rate)), help_heading = "Solver")]
     learning_rate: Option<f64>,
     /// Rows per step of adam [default: all]
     #[arg(long, value_name = "N", help_heading = "Solver")]
@@ -53,10 +54,12 @@ pub(crate) struct SpecArgs {
 impl SpecArgs {
     /// The settings, checked.
     pub(crate) fn spec(&self) -> anyhow::Result<Spec> {
-        let base = Spec::default();
+        let method = self.method.unwrap_or_default();
+        let base = method.spec();
         let spec = Spec {
-            loss: self.loss()?,
-            penalty: self.penalty()?,
+            scheme: base.scheme,
+            loss: self.loss(method, base.loss)?,
+            penalty: self.penalty(method, base.penalty)?,
             epsilon: self.epsilon.unwrap_or(base.epsilon),
             intercept: !self.no_intercept,
             scaling: self.scale.unwrap_or(base.scaling),
@@ -70,37 +73,36 @@ impl SpecArgs {
         Ok(spec)
     }
 
-    fn loss(&self) -> anyhow::Result<AnyLoss> {
-        let method = self.method.unwrap_or_default();
-        let mut loss = method.loss();
+    fn loss(&self, method: Method, mut loss: AnyLoss) -> anyhow::Result<AnyLoss> {
         match (&mut loss, self.delta) {
             (_, None) => {}
             (AnyLoss::SmoothHinge(hinge), Some(delta)) => hinge.delta = delta,
-            _ => bail!("`--delta` belongs to the method m3svm, the method is {}", method.name()),
+            _ => bail!("`--delta` is the smoothing of a pairwise hinge, the method {} has none", method.name()),
         }
         Ok(loss)
     }
 
-    fn penalty(&self) -> anyhow::Result<AnyPenalty> {
+    fn penalty(&self, method: Method, own: AnyPenalty) -> anyhow::Result<AnyPenalty> {
         let base = Pairwise::default();
-        let lambda = self.lambda.unwrap_or(base.lambda);
-        let pairwise = |norm| AnyPenalty::Pairwise(Pairwise::new(norm, lambda, self.p.unwrap_or(base.p)));
-        let name = match self.penalty {
-            None => return Ok(pairwise(base.norm)),
-            Some(PenaltyName::L2) => return Ok(pairwise(Norm::L2)),
-            Some(PenaltyName::L1) => return Ok(pairwise(Norm::L1)),
-            Some(name) => name,
+        let lambda = self.lambda.or(own.lambda());
+        let mut penalty = match self.penalty {
+            None => own,
+            Some(PenaltyName::L2) => AnyPenalty::Pairwise(Pairwise::new(Norm::L2, base.lambda, base.p)),
+            Some(PenaltyName::L1) => AnyPenalty::Pairwise(Pairwise::new(Norm::L1, base.lambda, base.p)),
+            Some(PenaltyName::Ridge) => AnyPenalty::Ridge(Ridge { lambda: base.lambda }),
+            Some(PenaltyName::None) => AnyPenalty::None(NoPenalty {}),
         };
-        if self.p.is_some() {
-            bail!("`--p` belongs to the penalties l2 and l1");
+        if let Some(p) = self.p {
+            if penalty.p().is_none() {
+                let of = if self.penalty.is_some() { "this penalty" } else { method.name() };
+                bail!("`--p` is the power of distances of class vectors, {of} has none");
+            }
+            penalty = penalty.with_p(p);
         }
-        if name == PenaltyName::Ridge {
-            return Ok(AnyPenalty::Ridge(Ridge { lambda }));
-        }
-        if self.lambda.is_some() {
+        if self.lambda.is_some() && penalty.lambda().is_none() {
             bail!("`--lambda` is the strength of a penalty, the penalty is none");
         }
-        Ok(AnyPenalty::None(NoPenalty {}))
+        Ok(lambda.map_or(penalty, |lambda| penalty.with_lambda(lambda)))
     }
 
     fn solver(&self) -> anyhow::Result<AnySolver> {
@@ -169,11 +171,34 @@ fn max_iter_help() -> String {
     or("Most iterations", each.join(", "))
 }
 
-fn default_delta() -> f64 {
-    m3svm::loss::SmoothHinge::default().delta
+fn method_help() -> String {
+    let each: Vec<String> = Method::ALL.iter().map(|m| format!("{}: {}", m.name(), m.summary())).collect();
+    format!("Method [default: {}]\n{}", Method::default().name(), each.join("\n"))
 }
 
-/// A setting as people write it: 0.001, but 1e-6.
-pub(crate) fn number(value: f64) -> String {
-    if value == 0.0 || (1e-3..1e6).contains(&value.abs()) { value.to_string() } else { format!("{value:e}") }
+fn lambda_help() -> String {
+    default_by_method("Strength of the penalty", |spec| spec.penalty.lambda())
+}
+
+fn delta_help() -> String {
+    default_by_method("Smoothing of the pairwise hinge, 0 for the exact one", |spec| match spec.loss {
+        AnyLoss::SmoothHinge(hinge) => Some(hinge.delta),
+        _ => None,
+    })
+}
+
+/// A help text that ends with the default of the default method and where others have another one.
+fn default_by_method(text: &str, of: impl Fn(&Spec) -> Option<f64>) -> String {
+    let usual = of(&Method::default().spec());
+    let mut others: Vec<(f64, Vec<&str>)> = Vec::new();
+    for method in Method::ALL {
+        let Some(value) = of(&method.spec()).filter(|value| Some(*value) != usual) else { continue };
+        match others.iter_mut().find(|(known, _)| *known == value) {
+            Some((_, names)) => names.push(method.name()),
+            None => others.push((value, vec![method.name()])),
+        }
+    }
+    let others: Vec<String> =
+        others.into_iter().map(|(value, names)| format!("{} for {}", plain(value), names.join(" "))).collect();
+    or(text, [vec![usual.map_or(String::new(), plain)], others].concat().join(", "))
 }

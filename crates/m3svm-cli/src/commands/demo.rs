@@ -8,9 +8,9 @@ use m3svm::{AnyPenalty, Model, Spec};
 use m3svm_io::{ReadOptions, read_from};
 
 use super::evaluate;
-use crate::args::number;
 use crate::report::{certificate, digits, percent, settings, upper};
 use crate::{print, table};
+use m3svm::text::plain;
 
 /// The iris data of E. Anderson and R. A. Fisher (1936).
 const IRIS: &[u8] = include_bytes!("../../data/iris.csv");
@@ -67,7 +67,7 @@ fn powers(models: &[Model]) -> String {
         let classes = model.classes();
         let gap = model.certificate().relative_gap();
         rows.push(vec![
-            number(p),
+            plain(p),
             format!("{}, {}", classes[k], classes[l]),
             digits(margin, 3),
             percent(model.train_accuracy()),

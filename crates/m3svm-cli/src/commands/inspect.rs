@@ -1,6 +1,6 @@
 //! `m3svm inspect`.
 
-use m3svm::{Method, Model};
+use m3svm::Model;
 use serde_json::{Value, json};
 
 use crate::args::InspectArgs;
@@ -106,7 +106,7 @@ fn as_json(model: &Model) -> Value {
             .collect()
     };
     json!({
-        "method": Method::of(&model.spec().loss).name(),
+        "method": report::method(model.spec()),
         "spec": model.spec(),
         "classes": c,
         "class_names": classes,

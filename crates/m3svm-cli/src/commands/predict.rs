@@ -8,6 +8,7 @@ use m3svm_io::LabelUse;
 
 use crate::args::PredictArgs;
 use crate::files::check_output;
+use crate::report;
 
 pub(crate) fn run(args: &PredictArgs) -> anyhow::Result<()> {
     if let Some(output) = &args.output {
@@ -70,11 +71,11 @@ fn write_csv(out: &mut dyn Write, model: &Model, predicted: &[u32], columns: &[(
 }
 
 fn no_probabilities(model: &Model) -> String {
-    let defines = |m: &Method| m.loss().as_dyn().probabilities(&mut [0.0, 0.0]);
+    let defines = |m: &Method| m.spec().loss.as_dyn().probabilities(&mut [0.0, 0.0]);
     let able: Vec<&str> = Method::ALL.into_iter().filter(defines).map(Method::name).collect();
     format!(
         "the method {} defines no probabilities; train with --method {}",
-        Method::of(&model.spec().loss).name(),
+        report::method(model.spec()),
         able.join(" or ")
     )
 }

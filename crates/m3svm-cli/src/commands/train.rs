@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::bail;
-use m3svm::{AnyLoss, AnyPenalty, Method, Model, Stop};
+use m3svm::{AnyLoss, Model, Stop};
 use m3svm_io::Table;
 use serde_json::{Value, json};
 
@@ -105,20 +105,15 @@ fn summary(title: &str, model: &Model, output: Option<&Path>) -> String {
 fn as_json(model: &Model) -> Value {
     let (spec, training, certificate) = (model.spec(), model.training(), model.certificate());
     let (margin, k, l) = model.min_margin();
-    let (penalty, p, lambda) = match spec.penalty {
-        AnyPenalty::Pairwise(it) => (format!("{:?}", it.norm).to_lowercase(), Some(it.p), Some(it.lambda)),
-        AnyPenalty::Ridge(it) => ("ridge".into(), None, Some(it.lambda)),
-        AnyPenalty::None(_) => ("none".into(), None, None),
-    };
     let delta = match spec.loss {
         AnyLoss::SmoothHinge(hinge) => Some(hinge.delta),
         _ => None,
     };
     json!({
-        "method": Method::of(&spec.loss).name(),
-        "penalty": penalty,
-        "p": p,
-        "lambda": lambda,
+        "method": report::method(spec),
+        "penalty": spec.penalty.name(),
+        "p": spec.penalty.p(),
+        "lambda": spec.penalty.lambda(),
         "delta": delta,
         "epsilon": spec.epsilon,
         "rows": training.rows,
@@ -126,6 +121,7 @@ fn as_json(model: &Model) -> Value {
         "classes": model.classes().len(),
         "class_names": model.classes(),
         "solver": training.solver,
+        "problems": training.problems,
         "stop": training.stop.name(),
         "iterations": training.iterations,
         "evaluations": training.evaluations,

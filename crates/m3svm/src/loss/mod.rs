@@ -80,6 +80,11 @@ pub trait Loss: Send + Sync + std::fmt::Debug {
     /// `out = ∇²ℓ(z, y)·v`; where ∇² does not exist, any positive semidefinite generalised Hessian.
     fn hess_vec(&self, z: &[f64], y: usize, v: &[f64], out: &mut [f64]);
 
+    /// What it is and its settings, in a few words for reports.
+    fn describe(&self) -> String {
+        format!("{self:?}")
+    }
+
     /// Refuses parameters outside their range.
     fn check(&self) -> Result<()> {
         Ok(())

@@ -18,6 +18,10 @@ fn softplus(t: f64) -> (f64, f64) {
 }
 
 impl Loss for PairwiseLogistic {
+    fn describe(&self) -> String {
+        "logistic loss of pairs".into()
+    }
+
     fn value_grad(&self, z: &[f64], y: usize, dz: &mut [f64]) -> f64 {
         let (mut value, mut sum) = (0.0, 0.0);
         for k in (0..z.len()).filter(|&k| k != y) {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Loss, Shape};
 use crate::error::{Error, Result};
 use crate::kernel::vectorised;
+use crate::text::plain;
 
 /// ```text
 /// ℓ(z, y) = Σ_{k≠y} g(γₖ),   γₖ = 1 − (z_y − zₖ),   g(x) = (x + √(x² + δ²))/2
@@ -129,6 +130,14 @@ impl Loss for SmoothHinge {
         }
         out.fill(0.0);
         Shape::Star.apply(&h, y, v, out);
+    }
+
+    fn describe(&self) -> String {
+        if self.delta == 0.0 {
+            "hinge of pairs".into()
+        } else {
+            format!("smooth hinge of pairs, delta {}", plain(self.delta))
+        }
     }
 
     fn check(&self) -> Result<()> {

@@ -38,6 +38,10 @@ impl Loss for Softmax {
         Shape::Softmax.apply(&q, y, v, out);
     }
 
+    fn describe(&self) -> String {
+        "softmax".into()
+    }
+
     fn shape(&self) -> Shape {
         Shape::Softmax
     }

@@ -6,6 +6,7 @@ mod curvature;
 mod none;
 mod pairwise;
 mod pairwise_bound;
+mod pairwise_ridge;
 mod ridge;
 
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 pub use curvature::Curvature;
 pub use none::NoPenalty;
 pub use pairwise::{Norm, Pairwise};
+pub use pairwise_ridge::PairwiseRidge;
 pub use ridge::Ridge;
 
 use crate::error::Result;
@@ -41,6 +43,11 @@ pub trait Penalty: Send + Sync + std::fmt::Debug {
 
     /// Adds ∇²R(W)·v to `out`, where ∇² exists.
     fn hess_vec(&self, w: &[f64], classes: usize, v: &[f64], out: &mut [f64]);
+
+    /// What it is and its settings, in a few words for reports.
+    fn describe(&self) -> String {
+        format!("{self:?}")
+    }
 
     /// Refuses parameters outside their range.
     fn check(&self) -> Result<()> {
@@ -84,6 +91,8 @@ pub trait Penalty: Send + Sync + std::fmt::Debug {
 pub enum AnyPenalty {
     /// See [`Pairwise`].
     Pairwise(Pairwise),
+    /// See [`PairwiseRidge`].
+    PairwiseRidge(PairwiseRidge),
     /// See [`Ridge`].
     Ridge(Ridge),
     /// See [`NoPenalty`].
@@ -102,15 +111,65 @@ impl AnyPenalty {
             pair(Norm::L2, 0.5),
             pair(Norm::L1, 2.0),
             pair(Norm::L1, 1.0),
+            Self::PairwiseRidge(PairwiseRidge { lambda: 0.3 }),
             Self::Ridge(Ridge { lambda: 0.3 }),
             Self::None(NoPenalty {}),
         ]
+    }
+
+    /// The name users type; the pairwise penalty goes by its norm.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Pairwise(p) if p.norm == Norm::L1 => "l1",
+            Self::Pairwise(_) => "l2",
+            Self::PairwiseRidge(_) => "pairwise-ridge",
+            Self::Ridge(_) => "ridge",
+            Self::None(_) => "none",
+        }
+    }
+
+    /// λ, if the penalty has one.
+    pub fn lambda(&self) -> Option<f64> {
+        match self {
+            Self::Pairwise(p) => Some(p.lambda),
+            Self::PairwiseRidge(p) => Some(p.lambda),
+            Self::Ridge(p) => Some(p.lambda),
+            Self::None(_) => None,
+        }
+    }
+
+    /// The same penalty with another λ, where it has one.
+    pub fn with_lambda(mut self, lambda: f64) -> Self {
+        match &mut self {
+            Self::Pairwise(p) => p.lambda = lambda,
+            Self::PairwiseRidge(p) => p.lambda = lambda,
+            Self::Ridge(p) => p.lambda = lambda,
+            Self::None(_) => {}
+        }
+        self
+    }
+
+    /// The power p, if the penalty has one.
+    pub fn p(&self) -> Option<f64> {
+        match self {
+            Self::Pairwise(pairwise) => Some(pairwise.p),
+            _ => None,
+        }
+    }
+
+    /// The same penalty with another power, where it has one.
+    pub fn with_p(mut self, p: f64) -> Self {
+        if let Self::Pairwise(pairwise) = &mut self {
+            pairwise.p = p;
+        }
+        self
     }
 
     /// The penalty behind the name.
     pub fn as_dyn(&self) -> &dyn Penalty {
         match self {
             Self::Pairwise(p) => p,
+            Self::PairwiseRidge(p) => p,
             Self::Ridge(p) => p,
             Self::None(p) => p,
         }

@@ -10,6 +10,10 @@ use super::{Curvature, DualTerms, Penalty, Ridge};
 pub struct NoPenalty {}
 
 impl Penalty for NoPenalty {
+    fn describe(&self) -> String {
+        "none".into()
+    }
+
     fn value_grad(&self, _w: &[f64], _classes: usize, _grad: &mut [f64]) -> f64 {
         0.0
     }

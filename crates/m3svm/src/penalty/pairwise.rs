@@ -6,6 +6,7 @@ use super::ridge::check_lambda;
 use super::{Curvature, DualTerms, Penalty, by_class, pairs};
 use crate::error::{Error, Result};
 use crate::kernel::{axpy, dot, mul_add, t_mul_add};
+use crate::text::plain;
 
 /// Which norm measures the distance of two class vectors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -150,6 +151,11 @@ impl Penalty for Pairwise {
             });
         }
         self.exact_curvature(w, classes, &dual).apply(v, out);
+    }
+
+    fn describe(&self) -> String {
+        let norm = if self.norm == Norm::L1 { "l1" } else { "l2" };
+        format!("{norm} distances of class vectors, p {}, lambda {}", plain(self.p), plain(self.lambda))
     }
 
     fn check(&self) -> Result<()> {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Curvature, DualTerms, Penalty};
 use crate::error::{Error, Result};
 use crate::kernel::dot;
+use crate::text::plain;
 
 /// ```text
 /// R(W) = λ Σₖ ‖wₖ‖²
@@ -37,6 +38,10 @@ impl Penalty for Ridge {
 
     fn hess_vec(&self, _w: &[f64], _classes: usize, v: &[f64], out: &mut [f64]) {
         out.iter_mut().zip(v).for_each(|(o, v)| *o += 2.0 * self.lambda * v);
+    }
+
+    fn describe(&self) -> String {
+        format!("ridge, lambda {}", plain(self.lambda))
     }
 
     fn check(&self) -> Result<()> {

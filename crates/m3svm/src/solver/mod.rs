@@ -61,7 +61,7 @@ pub struct Progress {
 }
 
 /// Called once per iteration, and in the middle of long ones: progress bar, log, time limit, Ctrl-C. `Break` stops cleanly with the best point so far.
-pub type Watch<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + 'a;
+pub type Watch<'a> = dyn FnMut(&Progress) -> ControlFlow<()> + Send + 'a;
 
 /// The outcome of a solver.
 #[derive(Clone, Debug)]

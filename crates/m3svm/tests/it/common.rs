@@ -209,6 +209,11 @@ pub(crate) fn table() -> Vec<(AnyLoss, AnyPenalty)> {
     AnyLoss::examples().into_iter().flat_map(|loss| penalties.iter().map(move |penalty| (loss, *penalty))).collect()
 }
 
+/// Whether a common shift of all class vectors costs something.
+pub(crate) fn sees_shifts(penalty: &AnyPenalty) -> bool {
+    matches!(penalty, AnyPenalty::Ridge(_) | AnyPenalty::PairwiseRidge(_))
+}
+
 pub(crate) fn convex(penalty: &AnyPenalty) -> bool {
     penalty.as_dyn().convex()
 }

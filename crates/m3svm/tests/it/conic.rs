@@ -1,6 +1,6 @@
 //! The exact hinge problem against an independent conic solver.
 
-use m3svm::penalty::{NoPenalty, Norm, Pairwise, Ridge};
+use m3svm::penalty::{NoPenalty, Norm, Pairwise, PairwiseRidge, Ridge};
 use m3svm::{AnyPenalty, Objective, Risk, Spec, Stop};
 
 use crate::common::{Problem, apart, hinge, none, spec, theta};
@@ -12,6 +12,10 @@ fn reference(problem: &Problem, penalty: &AnyPenalty, epsilon: f64, intercept: b
     match penalty {
         AnyPenalty::Pairwise(penalty) => add_pairwise(&mut program, problem, penalty),
         AnyPenalty::Ridge(Ridge { lambda }) => {
+            (0..problem.d * problem.c).for_each(|j| program.product(j, j, *lambda));
+        }
+        AnyPenalty::PairwiseRidge(PairwiseRidge { lambda }) => {
+            add_pairwise(&mut program, problem, &Pairwise::new(Norm::L2, *lambda, 2.0));
             (0..problem.d * problem.c).for_each(|j| program.product(j, j, *lambda));
         }
         AnyPenalty::None(_) => {}
@@ -108,6 +112,11 @@ fn ridge_and_no_penalty() {
         AnyPenalty::Ridge(Ridge { lambda: 10.0 }),
         AnyPenalty::None(NoPenalty {}),
     ]);
+}
+
+#[test]
+fn bredensteiner_and_bennetts_penalty() {
+    each(&[0.01, 1.0].map(|lambda| AnyPenalty::PairwiseRidge(PairwiseRidge { lambda })));
 }
 
 #[test]

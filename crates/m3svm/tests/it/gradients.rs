@@ -4,7 +4,7 @@ use m3svm::{AnyLoss, AnyPenalty, Dataset, Objective, Risk};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-use crate::common::{Problem, Random, apart, dot, far, table};
+use crate::common::{Problem, Random, apart, dot, far, sees_shifts, table};
 
 const EPSILON: f64 = 0.01;
 
@@ -164,7 +164,7 @@ proptest! {
             .flat_map(|row| { let t = random.normal(); row.iter().map(move |v| v + t) }).collect();
         let data = case.problem.dense();
         for (loss, penalty) in table() {
-            if matches!(penalty, AnyPenalty::Ridge(_)) {
+            if sees_shifts(&penalty) {
                 continue;
             }
             let risk = Risk::new(&data, loss.as_dyn(), penalty.as_dyn(), 0.0, case.intercept);

@@ -11,4 +11,5 @@ mod invariance;
 mod large;
 mod paper;
 mod program;
+mod schemes;
 mod threads;

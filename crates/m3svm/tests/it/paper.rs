@@ -4,7 +4,9 @@ use m3svm::penalty::{Norm, Pairwise, Ridge};
 use m3svm::solver::{Adam, Lbfgs};
 use m3svm::{AnyLoss, AnyPenalty, AnySolver, Loss, Objective, Penalty, Risk, Spec};
 
-use crate::common::{Problem, Random, apart, convex, far, hinge, minimize, newton, pairwise, spec, table, theta};
+use crate::common::{
+    Problem, Random, apart, convex, far, hinge, minimize, newton, pairwise, sees_shifts, spec, table, theta,
+};
 use crate::program::{Program, difference, lead, pairs, parameters};
 
 fn row_sums(theta: &[f64], c: usize) -> f64 {
@@ -115,7 +117,7 @@ fn theorem_2_class_vectors_and_intercepts_sum_to_zero() {
             }
         }
         // Centring is where the minimum is, not a habit of the solvers: every shift costs exactly c·ε‖σ‖².
-        if !matches!(penalty, AnyPenalty::Ridge(_)) {
+        if !sees_shifts(&penalty) {
             let mut grad = vec![0.0; risk.dim()];
             let shifted: Vec<f64> = centred.theta.iter().map(|v| v + 0.5).collect();
             let rise = risk.eval(&shifted, &mut grad) - risk.eval(&centred.theta, &mut grad);

@@ -1,0 +1,113 @@
+//! The methods by name: the paper's own and its rivals, each a combination of scheme, loss and penalty.
+
+use serde::{Deserialize, Serialize};
+
+use crate::loss::{AnyLoss, PairwiseLogistic, SmoothHinge, Softmax};
+use crate::penalty::{AnyPenalty, Pairwise, PairwiseRidge, Ridge};
+use crate::scheme::Scheme;
+use crate::spec::Spec;
+
+/// A named combination of scheme, loss and penalty. Every one is trained to its own certified optimum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// The paper's method: smooth hinge on every class pair, distances of class vectors to the power p. With p = 2 it is the
+    /// method of Xu et al. (2017), `xu17` in the paper's tables.
+    #[default]
+    M3svm,
+    /// Softmax cross-entropy with the same penalty.
+    Ism3,
+    /// Logistic loss on every class pair with the same penalty.
+    PairwiseLr,
+    /// One-vs-rest: c hinge problems of two classes.
+    Ovr,
+    /// One-vs-one: c(c−1)/2 hinge problems of two classes, and votes.
+    Ovo,
+    /// Weston and Watkins: hinge on every pair with the true class, ridge.
+    Ww,
+    /// Bredensteiner and Bennett's M-SVM: the same hinge, squared distances and squared lengths of class vectors.
+    Msvm,
+    /// Multinomial logistic regression: softmax with ridge.
+    Lr,
+}
+
+/// The λ of a squared norm that other programs call C = 1.
+const LAMBDA_OF_C_ONE: f64 = 0.5;
+
+impl Method {
+    /// All methods.
+    pub const ALL: [Self; 8] =
+        [Self::M3svm, Self::Ism3, Self::PairwiseLr, Self::Ovr, Self::Ovo, Self::Ww, Self::Msvm, Self::Lr];
+
+    /// The name users type.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::M3svm => "m3svm",
+            Self::Ism3 => "ism3",
+            Self::PairwiseLr => "pairwise-lr",
+            Self::Ovr => "ovr",
+            Self::Ovo => "ovo",
+            Self::Ww => "ww",
+            Self::Msvm => "msvm",
+            Self::Lr => "lr",
+        }
+    }
+
+    /// What it is, in a few words.
+    pub fn summary(self) -> &'static str {
+        match self {
+            Self::M3svm => "M³SVM: pairwise hinge, class distances to the power p",
+            Self::Ism3 => "ISM3: softmax, class distances to the power p",
+            Self::PairwiseLr => "pairwise logistic, class distances to the power p",
+            Self::Ovr => "one-vs-rest hinge, ridge",
+            Self::Ovo => "one-vs-one hinge, ridge, votes",
+            Self::Ww => "Weston-Watkins: pairwise hinge, ridge",
+            Self::Msvm => "Bredensteiner-Bennett M-SVM: pairwise hinge, squared class distances and ridge",
+            Self::Lr => "multinomial logistic regression: softmax, ridge",
+        }
+    }
+
+    /// The method with its default settings.
+    pub fn spec(self) -> Spec {
+        let (hinge, smooth) = (AnyLoss::SmoothHinge(SmoothHinge { delta: 0.0 }), AnyLoss::default());
+        let (softmax, distances) = (AnyLoss::Softmax(Softmax {}), AnyPenalty::Pairwise(Pairwise::default()));
+        let ridge = AnyPenalty::Ridge(Ridge { lambda: LAMBDA_OF_C_ONE });
+        let (scheme, loss, penalty) = match self {
+            Self::M3svm => (Scheme::Joint, smooth, distances),
+            Self::Ism3 => (Scheme::Joint, softmax, distances),
+            Self::PairwiseLr => (Scheme::Joint, AnyLoss::PairwiseLogistic(PairwiseLogistic {}), distances),
+            Self::Ovr => (Scheme::OneVsRest, hinge, ridge),
+            Self::Ovo => (Scheme::OneVsOne, hinge, ridge),
+            Self::Ww => (Scheme::Joint, hinge, ridge),
+            Self::Msvm => (Scheme::Joint, hinge, AnyPenalty::PairwiseRidge(PairwiseRidge { lambda: LAMBDA_OF_C_ONE })),
+            Self::Lr => (Scheme::Joint, softmax, ridge),
+        };
+        Spec { scheme, loss, penalty, ..Spec::default() }
+    }
+
+    /// The method that a spec amounts to, whatever its parameters; `None` for combinations without a name.
+    pub fn of(spec: &Spec) -> Option<Self> {
+        use std::mem::discriminant;
+        Self::ALL.into_iter().find(|method| {
+            let named = method.spec();
+            spec.scheme == named.scheme
+                && discriminant(&spec.loss) == discriminant(&named.loss)
+                && discriminant(&spec.penalty) == discriminant(&named.penalty)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_method_is_recognised_by_its_spec() {
+        for method in Method::ALL {
+            assert_eq!(Method::of(&method.spec()), Some(method), "{}", method.name());
+            assert!(method.spec().check().is_ok());
+        }
+        let nameless = Spec { penalty: AnyPenalty::None(crate::penalty::NoPenalty {}), ..Spec::default() };
+        assert_eq!(Method::of(&nameless), None);
+    }
+}
