@@ -48,8 +48,8 @@ fn wrong_settings() {
     assert_snapshot!(train("--solver adam --batch 0"), @"error: `batch` must be at least 1, found 0");
     assert_snapshot!(train("--batch 10"), @"error: `--batch` belongs to the solver adam, the solver is auto");
     assert_snapshot!(train("--learning-rate 1"), @"error: `--learning-rate` belongs to the solver adam, the solver is auto");
-    assert_snapshot!(train("--method ism3 --delta 1"), @"error: `--delta` belongs to the method m3svm, the method is ism3");
-    assert_snapshot!(train("--penalty ridge --p 3"), @"error: `--p` belongs to the penalties l2 and l1");
+    assert_snapshot!(train("--method ism3 --delta 1"), @"error: `--delta` is the smoothing of a pairwise hinge, the method ism3 has none");
+    assert_snapshot!(train("--penalty ridge --p 3"), @"error: `--p` is the power of distances of class vectors, this penalty has none");
     assert_snapshot!(train("--penalty none --lambda 3"), @"error: `--lambda` is the strength of a penalty, the penalty is none");
     assert_snapshot!(train("--class-weight rose=2"), @"error: `class-weight` must name classes of the data, found rose");
     assert_snapshot!(train("--class-weight setosa=-2"), @"error: weight of class `setosa` must be a finite number of at least 0, found -2");
@@ -80,7 +80,7 @@ fn models_and_data_that_do_not_fit() {
     // The exact size depends on how many digits the seconds have.
     let cut: String = lab.error("inspect cut.m3svm").replace(|c: char| c.is_ascii_digit(), "");
     assert_snapshot!(cut, @"error: cut.msvm: not a usable model file: it should have  bytes and has");
-    assert_snapshot!(lab.error("predict iris.m3svm iris.csv --proba"), @"error: the method m3svm defines no probabilities; train with --method ism3 or pairwise-lr");
+    assert_snapshot!(lab.error("predict iris.m3svm iris.csv --proba"), @"error: the method m3svm defines no probabilities; train with --method ism3 or pairwise-lr or lr");
     lab.write("few.csv", "1,2,3\n4,5,6\n");
     assert_snapshot!(lab.error("predict iris.m3svm few.csv"), @"error: few.csv: expected 4 features, found 3");
     lab.write("other.csv", "sepal_length,sepal_width,colour,species\n1,2,3,setosa\n");

@@ -59,14 +59,23 @@ fn train() {
           --features <A,B,C>      Feature columns by name or position from 0 [default: all others]
 
     Model:
-          --method <NAME>     Method: the loss [default: m3svm] [possible values: m3svm, ism3,
-                              pairwise-lr]
+          --method <NAME>     Method [default: m3svm]
+                              m3svm: M³SVM: pairwise hinge, class distances to the power p
+                              ism3: ISM3: softmax, class distances to the power p
+                              pairwise-lr: pairwise logistic, class distances to the power p
+                              ovr: one-vs-rest hinge, ridge
+                              ovo: one-vs-one hinge, ridge, votes
+                              ww: Weston-Watkins: pairwise hinge, ridge
+                              msvm: Bredensteiner-Bennett M-SVM: pairwise hinge, squared class distances
+                              and ridge
+                              lr: multinomial logistic regression: softmax, ridge
           --p <P>             Power of the penalty; large P lifts the smallest margin [default: 4]
-          --lambda <L>        Strength of the penalty [default: 0.001]
-          --delta <D>         Smoothing of the hinge (m3svm), 0 for the exact hinge [default: 0.01]
+          --lambda <L>        Strength of the penalty [default: 0.001, 0.5 for ovr ovo ww msvm lr]
+          --delta <D>         Smoothing of the pairwise hinge, 0 for the exact one [default: 0.01, 0 for
+                              ovr ovo ww msvm]
           --epsilon <E>       Tiny quadratic term that makes the optimum unique [default: 1e-6]
-          --penalty <NAME>    Penalty: distances of class vectors in this norm, plain ridge, or none
-                              [default: l2] [possible values: l2, l1, ridge, none]
+          --penalty <NAME>    Penalty, instead of the method's own: distances of class vectors in the
+                              norm l2 or l1, plain ridge, or none [possible values: l2, l1, ridge, none]
           --no-intercept      Leave out the intercepts
           --scale <NAME>      Scaling of the features [default: standard] [possible values: standard,
                               maxabs, minmax, none]
@@ -178,9 +187,9 @@ fn usage_errors_have_exit_code_2() {
     let output = lab.run("train iris.csv --method svm");
     assert_snapshot!(stderr(&output), @"
     error: invalid value 'svm' for '--method <NAME>'
-      [possible values: m3svm, ism3, pairwise-lr]
+      [possible values: m3svm, ism3, pairwise-lr, ovr, ovo, ww, msvm, lr]
 
-      tip: a similar value exists: 'ism3'
+      tip: a similar value exists: 'msvm'
 
     For more information, try '--help'.
     ");

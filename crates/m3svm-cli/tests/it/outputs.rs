@@ -19,7 +19,7 @@ fn demo() {
       8  setosa, virginica           0.712         96.67 % [...]
 
     The model with the default settings:
-      method       m3svm (smooth hinge, delta 0.01)
+      method       m3svm (smooth hinge of pairs, delta 0.01)
       penalty      l2 distances of class vectors, p 4, lambda 0.001
       epsilon      1e-6
       scaling      standard (mean 0, deviation 1)
@@ -54,7 +54,7 @@ fn train_and_inspect() {
     assert_snapshot!(lab.text("train iris.csv"), @"
     iris.csv: 150 rows, 4 features, labels from species
       classes          3: setosa, versicolor, virginica
-      method           m3svm (smooth hinge, delta 0.01)
+      method           m3svm (smooth hinge of pairs, delta 0.01)
       penalty          l2 distances of class vectors, p 4, lambda 0.001
       epsilon          1e-6
       scaling          standard (mean 0, deviation 1)
@@ -70,7 +70,7 @@ fn train_and_inspect() {
     assert_snapshot!(lab.text("train iris.csv -o iris.m3svm --p 8 --lambda 0.01 --no-intercept --scale none --class-weight setosa=2"), @"
     iris.csv: 150 rows, 4 features, labels from species
       classes          3: setosa, versicolor, virginica
-      method           m3svm (smooth hinge, delta 0.01)
+      method           m3svm (smooth hinge of pairs, delta 0.01)
       penalty          l2 distances of class vectors, p 8, lambda 0.01
       epsilon          1e-6
       scaling          none
@@ -88,7 +88,7 @@ fn train_and_inspect() {
     iris.m3svm
       classes          3: setosa, versicolor, virginica
       features         4: sepal_length, sepal_width, petal_length, petal_width
-      method           m3svm (smooth hinge, delta 0.01)
+      method           m3svm (smooth hinge of pairs, delta 0.01)
       penalty          l2 distances of class vectors, p 8, lambda 0.01
       epsilon          1e-6
       scaling          none

@@ -11,5 +11,6 @@ mod invariance;
 mod large;
 mod paper;
 mod program;
+mod rivals;
 mod schemes;
 mod threads;
