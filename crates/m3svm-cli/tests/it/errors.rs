@@ -88,7 +88,10 @@ fn models_and_data_that_do_not_fit() {
     assert_snapshot!(lab.error("train other.csv --warm-start iris.m3svm"), @"error: other.csv: at least two classes are needed, found 1 (`setosa`)");
     let unseen = lab.read("iris.csv").replacen("virginica", "tulip", 1);
     lab.write("unseen.csv", &unseen);
-    assert_snapshot!(lab.error("evaluate iris.m3svm unseen.csv"), @"error: unseen.csv: row 101: label `tulip` is not one of the 3 classes of the model");
+    assert_snapshot!(lab.error("evaluate iris.m3svm unseen.csv"), @"error: unseen.csv: line 102: label `tulip` is not one of the 3 classes of the model");
+    let header_and_two = unseen.lines().take(3).collect::<Vec<_>>().join("\n");
+    lab.write("gaps.csv", &format!("{header_and_two}\n\n\n1,2,3,4,tulip\n"));
+    assert_snapshot!(lab.error("evaluate iris.m3svm gaps.csv"), @"error: gaps.csv: line 6: label `tulip` is not one of the 3 classes of the model");
     lab.write("bare.csv", "1,2,3,4\n4,5,6,7\n");
     assert_snapshot!(lab.error("evaluate iris.m3svm bare.csv"), @"error: bare.csv: there are no labels; all columns are features of the model");
 }
