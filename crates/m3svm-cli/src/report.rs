@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use m3svm::penalty::Norm;
-use m3svm::{AnyLoss, AnyPenalty, AnySolver, Certificate, ClassWeight, Method, Model, Scaling, Spec, Stop};
+use m3svm::{AnyLoss, AnyPenalty, AnySolver, Certificate, ClassWeight, Method, Model, Scaling, Stop};
 
 use crate::args::number;
 use crate::table::{shown, width};
@@ -98,7 +98,8 @@ pub(crate) fn min_margin(model: &Model) -> String {
 }
 
 /// The objective with its settings.
-pub(crate) fn settings(spec: &Spec) -> Vec<(&'static str, String)> {
+pub(crate) fn settings(model: &Model) -> Vec<(&'static str, String)> {
+    let spec = model.spec();
     let method = Method::of(&spec.loss).name();
     let loss = match spec.loss {
         AnyLoss::SmoothHinge(hinge) => {
@@ -115,11 +116,14 @@ pub(crate) fn settings(spec: &Spec) -> Vec<(&'static str, String)> {
         AnyPenalty::Ridge(r) => format!("ridge, lambda {}", number(r.lambda)),
         AnyPenalty::None(_) => "none".into(),
     };
-    let scaling = match spec.scaling {
-        Scaling::Standard => "standard (mean 0, deviation 1)",
-        Scaling::MaxAbs => "maxabs (largest absolute value 1)",
-        Scaling::MinMax => "minmax (range 0 to 1)",
-        Scaling::None => "none",
+    // Sparse features are divided only: a shift would fill them.
+    let scaling = match (spec.scaling, model.scaler().shifts()) {
+        (Scaling::Standard, true) => "standard (mean 0, deviation 1)",
+        (Scaling::Standard, false) => "standard (deviation 1, means left as they are)",
+        (Scaling::MaxAbs, _) => "maxabs (largest absolute value 1)",
+        (Scaling::MinMax, true) => "minmax (range 0 to 1)",
+        (Scaling::MinMax, false) => "minmax (range of width 1, not shifted)",
+        (Scaling::None, _) => "none",
     };
     let mut lines =
         vec![("method", loss), ("penalty", penalty), ("epsilon", number(spec.epsilon)), ("scaling", scaling.into())];
@@ -166,15 +170,22 @@ pub(crate) fn warning(model: &Model) -> Option<String> {
     match training.stop {
         Stop::Converged | Stop::Interrupted => None,
         Stop::IterationLimit => {
-            let change =
-                if matches!(spec.solver, AnySolver::Adam(_)) { "use --solver auto" } else { "raise --max-iter" };
+            let change = match spec.solver {
+                AnySolver::Adam(_) => "use --solver auto",
+                AnySolver::Lbfgs(_) if !spec.smooth() => "use --solver newton",
+                _ => "raise --max-iter",
+            };
             let iterations = plural(training.iterations, "iteration");
             Some(format!("not converged after {iterations}, {gap}; {change}"))
         }
-        Stop::NoProgress => Some(format!(
-            "no step improves the objective any more within rounding, {gap}, not {}; raise --tol",
-            number(spec.tol)
-        )),
+        Stop::NoProgress => {
+            let change = match spec.solver {
+                AnySolver::Lbfgs(_) => "use --solver newton",
+                _ => "raise --tol",
+            };
+            let tol = number(spec.tol);
+            Some(format!("no step improves the objective any more within rounding, {gap}, not {tol}; {change}"))
+        }
     }
 }
 

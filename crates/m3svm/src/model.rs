@@ -258,6 +258,11 @@ impl Model {
                 found: self.features(),
             });
         }
+        if !data.classes().iter().any(|name| self.classes.contains(name)) {
+            // Zeros would do as well, and no one means that.
+            let must = "be a model of at least one class of the data";
+            return Err(Error::param("warm-start", format!("one of {}", self.classes.join(", ")), must));
+        }
         let c = data.classes().len();
         let (weights, mut intercept) = self.unscaled();
         // Back from raw features into the new scaling: w = w_raw/f, b = b_raw + s·w_raw.
