@@ -16,13 +16,14 @@ pub(crate) use spec::SpecArgs;
 #[command(name = "m3svm", version, propagate_version = true, max_term_width = 100)]
 #[command(after_help = "Start with `m3svm demo`.\n\n\
     Exit status: 0 if all went well (also if Ctrl-C ended a training whose best model was kept),\n\
-    1 if something failed, 2 if the command line cannot be understood.")]
+    1 if something failed (a setting outside its range, too), 2 if the command line cannot be\n\
+    understood.")]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
     /// Threads to use [default: all cores]
-    #[arg(long, value_name = "N", global = true, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) threads: Option<u16>,
+    #[arg(long, value_name = "N", global = true, allow_negative_numbers = true)]
+    pub(crate) threads: Option<i128>,
 }
 
 /// What to do.
@@ -75,7 +76,7 @@ pub(crate) struct TrainArgs {
     /// Print the result as JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
-    /// Write one CSV line per iteration: iteration, seconds, objective, relative_gap
+    /// Write one CSV line per iteration as it ends: iteration, seconds, objective, relative_gap
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) trace: Option<PathBuf>,
 }
@@ -122,6 +123,12 @@ pub(crate) struct InspectArgs {
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// A count as it was typed. Anything that is a whole number can be understood; one out of range is a wrong setting like any other.
+pub(crate) fn count(name: &'static str, typed: i128) -> m3svm::Result<usize> {
+    let must = "be a whole number from 0 to 2^64 - 1";
+    usize::try_from(typed).map_err(|_| m3svm::Error::Param { name, value: typed.to_string(), must })
 }
 
 /// A path to write to, where `-` is standard output.

@@ -6,6 +6,7 @@ mod files;
 mod progress;
 mod report;
 mod table;
+mod trace;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -39,11 +40,18 @@ fn run(cli: Cli) -> anyhow::Result<()> {
     match cli.threads {
         None => command(),
         Some(threads) => rayon::ThreadPoolBuilder::new()
-            .num_threads(usize::from(threads))
+            .num_threads(checked_threads(threads)?)
             .build()
             .context("cannot start the threads")?
             .install(command),
     }
+}
+
+/// The number of threads; more than this do not start on every machine, and none at all would mean "all cores" to rayon.
+fn checked_threads(typed: i128) -> m3svm::Result<usize> {
+    let must = "be from 1 to 1024";
+    let wrong = || m3svm::Error::Param { name: "threads", value: typed.to_string(), must };
+    usize::try_from(typed).ok().filter(|n| (1..=1024).contains(n)).ok_or_else(wrong)
 }
 
 /// The chain of causes as one sentence. Some errors already speak for their cause; what was said is not said again.

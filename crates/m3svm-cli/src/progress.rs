@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use m3svm::Progress;
@@ -60,36 +60,24 @@ impl Drop for Spinner {
 /// How often Ctrl-C was pressed since [`Watcher::start`].
 static PRESSED: AtomicUsize = AtomicUsize::new(0);
 
-/// Follows a training: progress, trace and Ctrl-C.
+/// Follows a training: progress and Ctrl-C.
 pub(crate) struct Watcher {
     spinner: Spinner,
-    started: Instant,
-    /// The lines of the trace, if one is wanted.
-    trace: Option<String>,
 }
 
 impl Watcher {
-    /// Starts the clock. From here on the first Ctrl-C stops the training, the second one the program.
-    pub(crate) fn start(with_trace: bool) -> anyhow::Result<Self> {
+    /// From here on the first Ctrl-C stops the training, the second one the program.
+    pub(crate) fn start() -> anyhow::Result<Self> {
         ctrlc::set_handler(|| match PRESSED.fetch_add(1, Ordering::SeqCst) {
             0 => report::tell("note", "stopping; press Ctrl-C again to abort"),
             _ => std::process::exit(1),
         })?;
-        Ok(Self {
-            spinner: Spinner::start("training".into()),
-            started: Instant::now(),
-            trace: with_trace.then(|| "iteration,seconds,objective,relative_gap\n".into()),
-        })
+        Ok(Self { spinner: Spinner::start("training".into()) })
     }
 
     /// Called by the solver.
     pub(crate) fn step(&mut self, at: &Progress) -> ControlFlow<()> {
         let Progress { iteration, objective, relative_gap, .. } = at;
-        let gap = relative_gap.map(|gap| format!("{gap:e}")).unwrap_or_default();
-        if let Some(trace) = self.trace.as_mut().filter(|_| !at.inner) {
-            let seconds = self.started.elapsed().as_secs_f64();
-            *trace += &format!("{iteration},{seconds:.6},{objective},{gap}\n");
-        }
         let gap = relative_gap.map(|gap| format!(", gap {gap:.1e}")).unwrap_or_default();
         self.spinner
             .bar
@@ -98,10 +86,5 @@ impl Watcher {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
-    }
-
-    /// Ends the display and gives the trace.
-    pub(crate) fn finish(self) -> Option<String> {
-        self.trace
     }
 }

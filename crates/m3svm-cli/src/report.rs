@@ -105,18 +105,22 @@ pub(crate) fn method(spec: &Spec) -> String {
 }
 
 /// The objective with its settings.
-pub(crate) fn settings(spec: &Spec) -> Vec<(&'static str, String)> {
+pub(crate) fn settings(model: &Model) -> Vec<(&'static str, String)> {
+    let spec = model.spec();
     let loss = spec.loss.as_dyn().describe();
     let loss = match Method::of(spec) {
         Some(method) => format!("{} ({loss})", method.name()),
         None => loss,
     };
     let penalty = spec.penalty.as_dyn().describe();
-    let scaling = match spec.scaling {
-        Scaling::Standard => "standard (mean 0, deviation 1)",
-        Scaling::MaxAbs => "maxabs (largest absolute value 1)",
-        Scaling::MinMax => "minmax (range 0 to 1)",
-        Scaling::None => "none",
+    // Sparse features are divided only: a shift would fill them.
+    let scaling = match (spec.scaling, model.scaler().shifts()) {
+        (Scaling::Standard, true) => "standard (mean 0, deviation 1)",
+        (Scaling::Standard, false) => "standard (deviation 1, means left as they are)",
+        (Scaling::MaxAbs, _) => "maxabs (largest absolute value 1)",
+        (Scaling::MinMax, true) => "minmax (range 0 to 1)",
+        (Scaling::MinMax, false) => "minmax (range of width 1, not shifted)",
+        (Scaling::None, _) => "none",
     };
     let mut lines =
         vec![("method", loss), ("penalty", penalty), ("epsilon", plain(spec.epsilon)), ("scaling", scaling.into())];
@@ -167,15 +171,22 @@ pub(crate) fn warning(model: &Model) -> Option<String> {
     match training.stop {
         Stop::Converged | Stop::Interrupted => None,
         Stop::IterationLimit => {
-            let change =
-                if matches!(spec.solver, AnySolver::Adam(_)) { "use --solver auto" } else { "raise --max-iter" };
+            let change = match spec.solver {
+                AnySolver::Adam(_) => "use --solver auto",
+                AnySolver::Lbfgs(_) if !spec.smooth() => "use --solver newton",
+                _ => "raise --max-iter",
+            };
             let iterations = plural(training.iterations, "iteration");
             Some(format!("not converged after {iterations}, {gap}; {change}"))
         }
-        Stop::NoProgress => Some(format!(
-            "no step improves the objective any more within rounding, {gap}, not {}; raise --tol",
-            plain(spec.tol)
-        )),
+        Stop::NoProgress => {
+            let change = match spec.solver {
+                AnySolver::Lbfgs(_) => "use --solver newton",
+                _ => "raise --tol",
+            };
+            let tol = plain(spec.tol);
+            Some(format!("no step improves the objective any more within rounding, {gap}, not {tol}; {change}"))
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use m3svm::Features;
 use crate::columns::{Columns, LABEL_NAMES, Selection};
 use crate::compression::Input;
 use crate::error::{CellProblem, Place, Problem};
+use crate::lines::Lines;
 use crate::options::{Column, Format, ReadOptions};
 use crate::table::{Table, checked};
 use crate::value::{canonical_label, number};
@@ -39,7 +40,7 @@ pub(crate) fn read(input: Input, options: &ReadOptions) -> Result<Table, Problem
     while let Some(record) = records.next()? {
         rows.push(record)?;
     }
-    let Rows { values, labels, weights, count, .. } = rows;
+    let Rows { values, labels, weights, count, lines, .. } = rows;
     let column = |j: usize| columns.reference(selection.features[j]);
     let x = checked(Features::dense(values, count, selection.features.len()), column)?;
     Ok(Table {
@@ -48,6 +49,7 @@ pub(crate) fn read(input: Input, options: &ReadOptions) -> Result<Table, Problem
         label_guessed: selection.label_guessed,
         labels: selection.label.map(|_| labels),
         weights: selection.weight.map(|_| weights),
+        lines: Some(lines),
         ..Table::new(Format::Csv, x)
     })
 }
@@ -114,11 +116,13 @@ struct Rows<'a> {
     labels: Vec<String>,
     weights: Vec<f64>,
     count: usize,
+    lines: Lines,
 }
 
 impl<'a> Rows<'a> {
     fn new(columns: &'a Columns<'a>, selection: &'a Selection) -> Self {
-        Self { columns, selection, values: Vec::new(), labels: Vec::new(), weights: Vec::new(), count: 0 }
+        let (values, labels, weights) = (Vec::new(), Vec::new(), Vec::new());
+        Self { columns, selection, values, labels, weights, count: 0, lines: Lines::default() }
     }
 
     fn push(&mut self, record: &ByteRecord) -> Result<(), Problem> {
@@ -142,6 +146,7 @@ impl<'a> Rows<'a> {
             self.weights.push(value(i)?);
         }
         self.count += 1;
+        self.lines.push(line(record));
         Ok(())
     }
 }

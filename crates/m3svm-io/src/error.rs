@@ -81,6 +81,16 @@ pub enum Problem {
         /// What the cell holds.
         problem: CellProblem,
     },
+    /// A label is none of the classes of a model.
+    #[error("{place}: label `{}` is not one of the {known} classes of the model", short(label))]
+    UnknownClass {
+        /// The line or row.
+        place: Place,
+        /// The label.
+        label: String,
+        /// How many classes the model has.
+        known: usize,
+    },
     /// A feature column is of a type that has no numeric value.
     #[error("{column} holds {kind}, expected numbers; leave the column out or encode it as numbers")]
     ColumnType {

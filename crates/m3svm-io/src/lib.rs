@@ -25,6 +25,7 @@ mod detect;
 mod error;
 mod guard;
 mod libsvm;
+mod lines;
 mod matlab;
 mod numpy;
 mod options;

@@ -6,6 +6,7 @@ use m3svm::Features;
 
 use crate::compression::Input;
 use crate::error::{ColumnRef, Place, Problem, short};
+use crate::lines::Lines;
 use crate::options::{Format, LabelUse, ReadOptions};
 use crate::table::{Table, checked};
 use crate::value::{canonical_label, number};
@@ -43,6 +44,7 @@ struct Rows {
     largest: Option<(u32, u64)>,
     /// The line of the first index 0.
     zero: Option<u64>,
+    lines: Lines,
 }
 
 impl Rows {
@@ -82,6 +84,7 @@ impl Rows {
             self.values.push(value);
         }
         self.indptr.push(self.indices.len());
+        self.lines.push(line);
         Ok(())
     }
 
@@ -112,7 +115,7 @@ impl Rows {
         // Names that nobody could store are not worth their memory.
         let feature_names = (base == 0 && cols <= 1 << 24).then(|| (0..cols).map(|i| i.to_string()).collect());
         let label_name = labels.as_ref().map(|_| "label".to_string());
-        Ok(Table { labels, label_name, feature_names, ..Table::new(Format::Libsvm, x) })
+        Ok(Table { labels, label_name, feature_names, lines: Some(self.lines), ..Table::new(Format::Libsvm, x) })
     }
 }
 
@@ -132,9 +135,10 @@ mod tests {
     fn rows_labels_and_comments_are_read() {
         let text = "# by hand\n+1 qid:3 1:0.5 3:2 # first\n\n-1\n2.0 2:1e1\r\n";
         let table = parse(text, &ReadOptions::default()).unwrap();
-        assert_eq!(table.labels.unwrap(), ["1", "-1", "2"]);
+        assert_eq!(table.labels.clone().unwrap(), ["1", "-1", "2"]);
         assert_eq!((table.x.rows(), table.x.cols(), table.x.stored()), (3, 3, 3));
         assert_eq!((table.x.get(0, 2), table.x.get(2, 1)), (2.0, 10.0));
+        assert_eq!([0, 1, 2].map(|row| table.place(row)), [2, 4, 5].map(Place::Line));
         let zero = parse("1 0:5 2:7\n2 1:1\n", &ReadOptions::default()).unwrap();
         assert_eq!((zero.x.cols(), zero.x.get(0, 0)), (3, 5.0));
     }

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use m3svm::{Dataset, Features, Values};
+use m3svm::{Dataset, Features, Model, Values};
 
 use crate::error::{CellProblem, ColumnRef, Place, Problem, ReadError};
+use crate::lines::Lines;
 use crate::options::Format;
 
 /// The content of a data file.
@@ -27,6 +28,8 @@ pub struct Table {
     pub label_guessed: bool,
     /// One weight per row, if a weight column was asked for.
     pub weights: Option<Vec<f64>>,
+    /// Lines of the rows, in text files.
+    pub(crate) lines: Option<Lines>,
 }
 
 impl Table {
@@ -40,12 +43,36 @@ impl Table {
             label_name: None,
             label_guessed: false,
             weights: None,
+            lines: None,
         }
     }
 
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.x.rows()
+    }
+
+    /// Where a row (counted from 0) is in the file.
+    pub fn place(&self, row: usize) -> Place {
+        match &self.lines {
+            Some(lines) => Place::Line(lines.of(row)),
+            None => Place::Row(row as u64 + 1),
+        }
+    }
+
+    /// The labels as class numbers of a model; a label that it does not know is an error with its place.
+    pub fn class_numbers(&self, model: &Model) -> Result<Vec<u32>, ReadError> {
+        let problem = match &self.labels {
+            None => Problem::NoLabels { hint: "they are to be compared with a model" },
+            Some(labels) => match model.numbers_of(labels.iter().map(String::as_str)) {
+                Ok(numbers) => return Ok(numbers),
+                Err(m3svm::Error::UnknownClass { row, label, known }) => {
+                    Problem::UnknownClass { place: self.place(row), label, known }
+                }
+                Err(other) => other.into(),
+            },
+        };
+        Err(ReadError { file: self.file.clone(), problem })
     }
 
     /// The table as training data; needs labels of at least two classes.

@@ -87,7 +87,7 @@ pub use loss::{AnyLoss, Loss};
 pub use method::Method;
 pub use model::{Model, Training};
 pub use objective::Objective;
-pub use output_file::{check_writable, write_file};
+pub use output_file::{check_writable, open_log, write_file};
 pub use penalty::{AnyPenalty, Penalty};
 pub use risk::Risk;
 pub use scale::{Scaler, Scaling};

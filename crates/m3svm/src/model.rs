@@ -310,6 +310,11 @@ impl Model {
             let must = "come from a model with as many scorers (one-vs-one has one per pair, all others one per class)";
             return Err(Error::param("warm-start", self.scorers(), must));
         }
+        if !data.classes().iter().any(|name| self.classes.contains(name)) {
+            // Zeros would do as well, and no one means that.
+            let must = "be a model of at least one class of the data";
+            return Err(Error::param("warm-start", format!("one of {}", self.classes.join(", ")), must));
+        }
         let (weights, mut intercept) = self.unscaled();
         // Back from raw features into the new scaling: w = w_raw/f, b = b_raw + s·w_raw.
         for (j, row) in weights.chunks_exact(self.scorers()).enumerate() {

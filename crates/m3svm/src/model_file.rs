@@ -5,6 +5,8 @@
 //! __metadata__.m3svm   format_version, spec, classes, feature_names, certificate, training, ...
 //! ```
 //!
+//! The metadata ends with a CRC-32 of itself and of the numbers: a bit that a disk or a network has flipped is found on loading.
+//!
 //! Nothing in a file is trusted: sizes are checked against each other before anything is allocated for them.
 
 use std::collections::{HashMap, HashSet};
@@ -45,7 +47,13 @@ struct Header {
     train_accuracy: f64,
     support: Option<Vec<usize>>,
     support_rows: Option<usize>,
+    /// CRC-32 of the numbers and of all of this text before the field, which therefore comes last; none in files of old.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    checksum: Option<u32>,
 }
+
+/// How the checksum begins in the text of the header.
+const CHECKSUM: &str = ",\"checksum\":";
 
 /// The part of the header that every version has.
 #[derive(Deserialize)]
@@ -127,9 +135,12 @@ impl Model {
             train_accuracy: self.train_accuracy,
             support: self.support.clone(),
             support_rows: self.support_rows,
+            checksum: None,
         };
         all_finite("certificate", &[self.certificate.objective, self.certificate.lower_bound.unwrap_or(0.0)])?;
-        let json = serde_json::to_string(&header).map_err(|e| e.to_string())?;
+        let mut json = serde_json::to_string(&header).map_err(|e| e.to_string())?;
+        json.pop(); // The brace, which comes back after the checksum.
+        let mut checksum = crc32fast::Hasher::new();
         let (d, m) = (self.features(), self.scorers());
         let mut tensors = Vec::new();
         for (name, values, shape) in [
@@ -141,8 +152,11 @@ impl Model {
             // A model that could not be read back must not replace one that can.
             all_finite(name, values)?;
             let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+            checksum.update(&bytes);
             tensors.push((name, shape, bytes));
         }
+        checksum.update(json.as_bytes());
+        json += &format!("{CHECKSUM}{}}}", checksum.finalize());
         let views = tensors
             .iter()
             .map(|(name, shape, bytes)| Ok((*name, TensorView::new(Dtype::F64, shape.clone(), bytes)?)))
@@ -192,6 +206,7 @@ fn decode(mut source: impl Read, length: Option<u64>) -> std::result::Result<Mod
     if length.is_none() && source.read(&mut [0])? > 0 {
         return Err("there are bytes after its end".into());
     }
+    layout.check_sum(&data, &metadata, &header)?;
     layout.model(&data, header)
 }
 
@@ -206,8 +221,7 @@ fn exactly(source: &mut impl Read, count: u64) -> std::result::Result<Vec<u8>, P
 }
 
 fn parse_header(metadata: &Metadata) -> std::result::Result<Header, Problem> {
-    let json =
-        metadata.metadata().as_ref().and_then(|m| m.get(KEY)).ok_or("it is a safetensors file, but not of m3svm")?;
+    let json = header_text(metadata).ok_or("it is a safetensors file, but not of m3svm")?;
     let version: Version = serde_json::from_str(json).map_err(|_| "its header has no format version")?;
     match version.format_version {
         FORMAT_VERSION => {}
@@ -220,6 +234,10 @@ fn parse_header(metadata: &Metadata) -> std::result::Result<Header, Problem> {
         other => return Err(format!("there is no format version {other}").into()),
     }
     serde_json::from_str(json).map_err(|e| format!("its header is broken ({e})").into())
+}
+
+fn header_text(metadata: &Metadata) -> Option<&str> {
+    metadata.metadata().as_ref()?.get(KEY).map(String::as_str)
 }
 
 fn check_header(header: &Header) -> std::result::Result<(), Problem> {
@@ -285,6 +303,19 @@ impl Layout {
             return Err("it has tensors that are none of m3svm's".into());
         }
         Ok(Self { parts, bytes: metadata.data_len() as u64 })
+    }
+
+    /// Compares the checksum, if the file has one.
+    fn check_sum(&self, data: &[u8], metadata: &Metadata, header: &Header) -> std::result::Result<(), Problem> {
+        let Some(expected) = header.checksum else { return Ok(()) };
+        let mut found = crc32fast::Hasher::new();
+        self.parts.iter().for_each(|(_, from, count)| found.update(&data[*from..from + 8 * count]));
+        let before = header_text(metadata).and_then(|text| text.rsplit_once(CHECKSUM));
+        found.update(before.map_or("", |(before, _)| before).as_bytes());
+        if found.finalize() != expected {
+            return Err("it is damaged, its checksum does not fit".into());
+        }
+        Ok(())
     }
 
     fn model(&self, data: &[u8], header: Header) -> std::result::Result<Model, Problem> {

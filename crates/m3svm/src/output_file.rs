@@ -31,6 +31,18 @@ pub fn write_file(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Resul
     write().map_err(|source| named(path, source))
 }
 
+/// Opens a file that others may follow while it grows, such as a log. What is not a regular file is written to, as by [`write_file`].
+///
+/// Unlike there, a regular file loses its old content at once and is left half written by a crash: who follows a log needs its
+/// lines as they come, under its own name, and wants those that came before a crash.
+pub fn open_log(path: &Path) -> Result<File> {
+    let open = || match Target::of(path)? {
+        Target::Replace(file, _) => File::create(file),
+        Target::Stream(out) => Ok(out),
+    };
+    open().map_err(|source| named(path, source))
+}
+
 /// Whether [`write_file`] can be expected to work: asked before hours of work, not after.
 pub fn check_writable(path: &Path) -> Result<()> {
     let check = || match std::fs::metadata(path) {

@@ -70,7 +70,12 @@ impl Scaler {
 
     /// Whether it changes nothing.
     pub fn is_identity(&self) -> bool {
-        self.shift.iter().all(|s| *s == 0.0) && self.factor.iter().all(|f| *f == 1.0)
+        !self.shifts() && self.factor.iter().all(|f| *f == 1.0)
+    }
+
+    /// Whether it moves any feature. That of sparse data never does.
+    pub fn shifts(&self) -> bool {
+        self.shift.iter().any(|s| *s != 0.0)
     }
 
     /// Scales features, in place where the matrix owns its values.

@@ -101,6 +101,12 @@ impl Spec {
         Ok(())
     }
 
+    /// Whether loss and penalty have no kinks. L-BFGS rarely reaches the optimum of a problem that has some.
+    pub fn smooth(&self) -> bool {
+        let finest = f64::MIN_POSITIVE;
+        self.loss.as_dyn().relaxed(finest).is_none() && self.penalty.as_dyn().relaxed(finest).is_none()
+    }
+
     /// Trains on a data set.
     pub fn fit(&self, data: &Dataset<'_>) -> Result<Model> {
         self.fit_watched(data, None, &mut |_| ControlFlow::Continue(()))

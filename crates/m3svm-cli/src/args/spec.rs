@@ -8,6 +8,8 @@ use m3svm::solver::Adam;
 use m3svm::text::plain;
 use m3svm::{AnyLoss, AnyPenalty, AnySolver, ClassWeight, Method, Scaling, Spec};
 
+use super::count;
+
 /// What to train. Options that are not given keep the value of [`Spec::default`].
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Model")]
@@ -40,15 +42,15 @@ pub(crate) struct SpecArgs {
     solver: Option<AnySolver>,
     #[arg(long, value_name = "T", allow_negative_numbers = true, help = or("Relative duality gap at which to stop", plain(Spec::default().tol)), help_heading = "Solver")]
     tol: Option<f64>,
-    #[arg(long, value_name = "N", help = max_iter_help(), help_heading = "Solver")]
-    max_iter: Option<usize>,
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help = max_iter_help(), help_heading = "Solver")]
+    max_iter: Option<i128>,
     #[arg(long, value_name = "R", allow_negative_numbers = true, help = or("Step size of adam", plain(Adam::default().learning_rate)), help_heading = "Solver")]
     learning_rate: Option<f64>,
     /// Rows per step of adam [default: all]
-    #[arg(long, value_name = "N", help_heading = "Solver")]
-    batch: Option<usize>,
-    #[arg(long, value_name = "N", help = or("Seed of the order of rows in adam", Spec::default().seed), help_heading = "Solver")]
-    seed: Option<u64>,
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Solver")]
+    batch: Option<i128>,
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help = or("Seed of the order of rows in adam", Spec::default().seed), help_heading = "Solver")]
+    seed: Option<i128>,
 }
 
 impl SpecArgs {
@@ -66,8 +68,8 @@ impl SpecArgs {
             class_weight: self.class_weight.clone().unwrap_or(base.class_weight),
             solver: self.solver()?,
             tol: self.tol.unwrap_or(base.tol),
-            max_iter: self.max_iter.or(base.max_iter),
-            seed: self.seed.unwrap_or(base.seed),
+            max_iter: self.max_iter.map(|n| count("max-iter", n)).transpose()?.or(base.max_iter),
+            seed: self.seed.map(|n| count("seed", n)).transpose()?.map_or(base.seed, |n| n as u64),
         };
         spec.check()?;
         Ok(spec)
@@ -109,7 +111,7 @@ impl SpecArgs {
         let mut solver = self.solver.unwrap_or_default();
         if let AnySolver::Adam(adam) = &mut solver {
             adam.learning_rate = self.learning_rate.unwrap_or(adam.learning_rate);
-            adam.batch = self.batch.or(adam.batch);
+            adam.batch = self.batch.map(|n| count("batch", n)).transpose()?.or(adam.batch);
         } else if self.learning_rate.is_some() || self.batch.is_some() {
             let option = if self.batch.is_some() { "batch" } else { "learning-rate" };
             bail!("`--{option}` belongs to the solver adam, the solver is {}", solver.name());

@@ -33,7 +33,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
         let predicted = model.predict(data.x())?;
         let metrics = Metrics::new(data.y(), &predicted, None, model.classes().len())?;
         let proof = certificate(model.certificate());
-        let mut lines = settings(model.spec());
+        let mut lines = settings(model);
         lines.push(("certificate", proof));
         text += &format!("\nThe model with the default settings:\n{}", table::list(&lines));
         text += &evaluate::confusion(model.classes(), &metrics);

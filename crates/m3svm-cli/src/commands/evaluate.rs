@@ -1,6 +1,5 @@
 //! `m3svm evaluate`.
 
-use anyhow::Context;
 use m3svm::Model;
 use m3svm::metrics::{Metrics, Scores};
 use m3svm_io::LabelUse;
@@ -18,8 +17,7 @@ const PAIRS: usize = 10;
 pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
     let model = Model::load(&args.model)?;
     let read = args.data.read_for(&args.file, &model, LabelUse::Required)?;
-    let labels = read.labels.iter().flatten().map(String::as_str);
-    let truth = model.numbers_of(labels).with_context(|| read.file.display().to_string())?;
+    let truth = read.class_numbers(&model)?;
     let predicted = model.predict(&read.x)?;
     let metrics = Metrics::new(&truth, &predicted, read.weights.as_deref(), model.classes().len())?;
     if args.json {

@@ -37,7 +37,7 @@ fn facts(model: &Model) -> String {
             },
         ),
     ];
-    lines.extend(report::settings(model.spec()));
+    lines.extend(report::settings(model));
     lines.extend(report::outcome(model));
     lines.push(("ended because", model.training().stop.name().into()));
     table::list(&lines)

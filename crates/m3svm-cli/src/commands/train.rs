@@ -12,6 +12,7 @@ use crate::args::TrainArgs;
 use crate::files::{check_output, is_stdout, same};
 use crate::progress::Watcher;
 use crate::report::{self, names, plural, tell};
+use crate::trace::Trace;
 use crate::{print, table};
 
 pub(crate) fn run(args: &TrainArgs) -> anyhow::Result<()> {
@@ -32,16 +33,19 @@ pub(crate) fn run(args: &TrainArgs) -> anyhow::Result<()> {
             &format!("{classes} classes in {rows} rows: is {name} the label? --label chooses another column"),
         );
     }
-    let mut watcher = Watcher::start(args.trace.is_some())?;
-    let fitted = spec.fit_owned(data, warm.as_ref(), &mut |at| watcher.step(at));
-    let trace = watcher.finish();
+    let mut watcher = Watcher::start()?;
+    let mut trace = args.trace.as_deref().map(Trace::start).transpose()?;
+    let fitted = spec.fit_owned(data, warm.as_ref(), &mut |at| {
+        trace.iter_mut().for_each(|trace| trace.step(at));
+        watcher.step(at)
+    });
+    drop(watcher);
     let (model, _) = fitted?;
     if let Some(path) = &args.output {
         model.save(path)?;
     }
-    if let (Some(path), Some(trace)) = (&args.trace, trace) {
-        m3svm::write_file(path, |out| out.write_all(trace.as_bytes()))?;
-    }
+    // Only now: the model must not be lost to a full disk of the trace.
+    trace.map_or(Ok(()), Trace::finish)?;
     if model.training().stop == Stop::Interrupted {
         let kept = if args.output.is_some() { "written" } else { "shown" };
         tell("note", &format!("interrupted; the best model so far is {kept}"));
@@ -93,7 +97,7 @@ fn title(read: &Table) -> String {
 fn summary(title: &str, model: &Model, output: Option<&Path>) -> String {
     let classes = model.classes();
     let mut lines = vec![("classes", format!("{}: {}", classes.len(), names(classes, 56)))];
-    lines.extend(report::settings(model.spec()));
+    lines.extend(report::settings(model));
     lines.extend(report::outcome(model));
     lines.push(match output {
         Some(path) => ("model", report::file(path)),

@@ -43,6 +43,11 @@ fn wrong_settings() {
     assert_snapshot!(train("--delta -1"), @"error: `delta` must be a number from 0 to 1e6, found -1");
     assert_snapshot!(train("--epsilon 0"), @"error: `epsilon` must be a finite number greater than 0, found 0");
     assert_snapshot!(train("--tol 0"), @"error: `tol` must be a finite number greater than 0, found 0");
+    assert_snapshot!(train("--threads 0"), @"error: `threads` must be from 1 to 1024, found 0");
+    assert_snapshot!(train("--threads -1"), @"error: `threads` must be from 1 to 1024, found -1");
+    assert_snapshot!(train("--seed -1"), @"error: `seed` must be a whole number from 0 to 2^64 - 1, found -1");
+    assert_snapshot!(train("--max-iter -3"), @"error: `max-iter` must be a whole number from 0 to 2^64 - 1, found -3");
+    assert_snapshot!(train("--solver adam --batch -1"), @"error: `batch` must be a whole number from 0 to 2^64 - 1, found -1");
     assert_snapshot!(train("--max-iter 0"), @"error: `max-iter` must be at least 1, found 0");
     assert_snapshot!(train("--solver adam --learning-rate 0"), @"error: `learning-rate` must be a finite number greater than 0, found 0");
     assert_snapshot!(train("--solver adam --batch 0"), @"error: `batch` must be at least 1, found 0");
@@ -81,6 +86,8 @@ fn models_and_data_that_do_not_fit() {
     let cut: String = lab.error("inspect cut.m3svm").replace(|c: char| c.is_ascii_digit(), "");
     assert_snapshot!(cut, @"error: cut.msvm: not a usable model file: it should have  bytes and has");
     assert_snapshot!(lab.error("predict iris.m3svm iris.csv --proba"), @"error: the method m3svm defines no probabilities; train with --method ism3 or pairwise-lr or lr");
+    lab.write("roses.csv", "1,2,3,4,rosa\n4,5,6,7,alba\n");
+    assert_snapshot!(lab.error("train roses.csv --warm-start iris.m3svm"), @"error: `warm-start` must be a model of at least one class of the data, found one of setosa, versicolor, virginica");
     lab.write("few.csv", "1,2,3\n4,5,6\n");
     assert_snapshot!(lab.error("predict iris.m3svm few.csv"), @"error: few.csv: expected 4 features, found 3");
     lab.write("other.csv", "sepal_length,sepal_width,colour,species\n1,2,3,setosa\n");
@@ -88,7 +95,10 @@ fn models_and_data_that_do_not_fit() {
     assert_snapshot!(lab.error("train other.csv --warm-start iris.m3svm"), @"error: other.csv: at least two classes are needed, found 1 (`setosa`)");
     let unseen = lab.read("iris.csv").replacen("virginica", "tulip", 1);
     lab.write("unseen.csv", &unseen);
-    assert_snapshot!(lab.error("evaluate iris.m3svm unseen.csv"), @"error: unseen.csv: row 101: label `tulip` is not one of the 3 classes of the model");
+    assert_snapshot!(lab.error("evaluate iris.m3svm unseen.csv"), @"error: unseen.csv: line 102: label `tulip` is not one of the 3 classes of the model");
+    let header_and_two = unseen.lines().take(3).collect::<Vec<_>>().join("\n");
+    lab.write("gaps.csv", &format!("{header_and_two}\n\n\n1,2,3,4,tulip\n"));
+    assert_snapshot!(lab.error("evaluate iris.m3svm gaps.csv"), @"error: gaps.csv: line 6: label `tulip` is not one of the 3 classes of the model");
     lab.write("bare.csv", "1,2,3,4\n4,5,6,7\n");
     assert_snapshot!(lab.error("evaluate iris.m3svm bare.csv"), @"error: bare.csv: there are no labels; all columns are features of the model");
 }

@@ -29,7 +29,8 @@ fn the_program() {
     Start with `m3svm demo`.
 
     Exit status: 0 if all went well (also if Ctrl-C ended a training whose best model was kept),
-    1 if something failed, 2 if the command line cannot be understood.
+    1 if something failed (a setting outside its range, too), 2 if the command line cannot be
+    understood.
     ");
 }
 
@@ -93,7 +94,7 @@ fn train() {
     Output:
       -o, --output <MODEL>  Write the model to this file; `-` is standard output
           --json            Print the result as JSON
-          --trace <FILE>    Write one CSV line per iteration: iteration, seconds, objective,
+          --trace <FILE>    Write one CSV line per iteration as it ends: iteration, seconds, objective,
                             relative_gap
 
     Examples:
@@ -175,7 +176,7 @@ fn usage_errors_have_exit_code_2() {
         "train",
         "train iris.csv --p much",
         "train iris.csv --solver simplex",
-        "train iris.csv --threads 0",
+        "train iris.csv --threads many",
         "train iris.csv --header --no-header",
         "train iris.csv --class-weight heavy",
         "predict iris.m3svm",

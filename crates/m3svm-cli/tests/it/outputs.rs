@@ -267,6 +267,26 @@ fn what_is_not_the_optimum_is_said_on_standard_error() {
 }
 
 #[test]
+fn sparse_data_is_not_said_to_be_centred() {
+    let lab = Lab::iris();
+    lab.write("d.svm", "a 1:1 2:2\nb 1:2\na 2:3\nb 1:3 2:1\n");
+    let scaling = |options: &str| {
+        let text = lab.text(&format!("train d.svm {options}"));
+        text.lines().find_map(|l| l.trim().strip_prefix("scaling")).unwrap().trim().to_string()
+    };
+    assert_eq!(scaling(""), "standard (deviation 1, means left as they are)");
+    assert_eq!(scaling("--scale minmax"), "minmax (range of width 1, not shifted)");
+    assert_eq!(scaling("--scale maxabs"), "maxabs (largest absolute value 1)");
+}
+
+#[test]
+fn the_exact_hinge_is_none_of_lbfgs_business() {
+    let output = Lab::iris().run("train iris.csv --solver lbfgs --delta 0 --max-iter 50");
+    let told = stderr(&output);
+    assert!(told.starts_with("warning: ") && told.ends_with("; use --solver newton\n"), "{told}");
+}
+
+#[test]
 fn a_trace_has_one_line_per_iteration() {
     let lab = Lab::iris();
     let answer = lab.json("train iris.csv --json --trace trace.csv");

@@ -52,6 +52,8 @@ fn a_full_disk_is_an_error() {
     let lab = Lab::trained();
     assert_snapshot!(lab.error("train iris.csv -o /dev/full"), @"error: /dev/full: No space left on device (os error 28)");
     assert_snapshot!(lab.error("predict iris.m3svm iris.csv -o /dev/full"), @"error: /dev/full: No space left on device (os error 28)");
+    assert_snapshot!(lab.error("train iris.csv --trace /dev/full -o kept.m3svm"), @"error: /dev/full: No space left on device (os error 28)");
+    lab.text("inspect kept.m3svm");
     for arguments in ["train iris.csv", "predict iris.m3svm iris.csv", "inspect iris.m3svm", "demo", "man"] {
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
         let output = lab.command(arguments).stdout(full).output().unwrap();
@@ -73,6 +75,24 @@ fn a_reader_that_leaves_early_is_fine() {
         let output = child.wait_with_output().unwrap();
         assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));
     }
+}
+
+#[test]
+fn a_trace_can_be_followed_while_the_training_runs() {
+    let lab = Lab::iris();
+    let endless = "train iris.csv --solver adam --max-iter 1000000000 --tol 1e-300 --trace trace.csv";
+    let mut child = lab.command(endless).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let started = Instant::now();
+    while std::fs::read_to_string(lab.path("trace.csv")).unwrap_or_default().lines().count() < 5 {
+        assert!(started.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(child.try_wait().unwrap().is_none());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(lab.read("trace.csv").starts_with("iteration,seconds,objective,relative_gap\n"));
+    let piped = stdout(&lab.run("train iris.csv --trace /dev/stdout"));
+    assert!(piped.starts_with("iteration,seconds,objective,relative_gap\n0,") && piped.contains("minimum margin"));
 }
 
 #[cfg(target_os = "linux")]
