@@ -107,6 +107,17 @@ impl<'a> Dataset<'a> {
         self.x.rows()
     }
 
+    /// A copy of the chosen rows, with all class names. Two classes must be left.
+    pub fn take_rows(&self, rows: &[u32]) -> Result<Dataset<'static>> {
+        let y: Vec<u32> = rows.iter().map(|&i| self.y[i as usize]).collect();
+        let mut taken = Dataset::new(self.x.take_rows(rows), y, self.classes.clone())?;
+        if let Some(all) = &self.weights {
+            taken = taken.with_weights(rows.iter().map(|&i| all[i as usize]).collect::<Vec<f64>>())?;
+        }
+        taken.feature_names = self.feature_names.clone();
+        Ok(taken)
+    }
+
     /// The same data set with another feature matrix of as many rows (scaled, or reduced to its row space).
     pub(crate) fn with_x<'b>(self, x: Features<'b>) -> Dataset<'b>
     where

@@ -87,6 +87,27 @@ pub enum Error {
         /// The cause.
         source: std::io::Error,
     },
+    /// More folds than there is something to put into them.
+    #[error("`folds` must be at most the number of {what} ({most}), found {folds}")]
+    Folds {
+        /// The folds asked for.
+        folds: usize,
+        /// The most that are possible.
+        most: usize,
+        /// What there are too few of.
+        what: &'static str,
+    },
+    /// A journal cannot be used.
+    #[error("{path}: not the journal of this search: {what}", path = path.display())]
+    Journal {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        what: String,
+    },
+    /// The watcher asked to stop before there was any result.
+    #[error("interrupted before the first result")]
+    Interrupted,
     /// The objective stopped being a finite number.
     #[error("the objective is not finite at iteration {iteration}; scale the features or lower the learning rate")]
     Diverged {

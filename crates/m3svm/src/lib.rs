@@ -74,6 +74,7 @@ mod reduce;
 mod risk;
 mod scale;
 mod scheme;
+pub mod select;
 pub mod solver;
 mod spec;
 mod support;

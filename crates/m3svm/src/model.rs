@@ -351,7 +351,7 @@ impl Model {
 }
 
 /// X·W + 1bᵀ, block by block in parallel.
-fn raw_scores(x: &Features<'_>, weights: &[f64], intercept: &[f64]) -> Vec<f64> {
+pub(crate) fn raw_scores(x: &Features<'_>, weights: &[f64], intercept: &[f64]) -> Vec<f64> {
     let c = intercept.len();
     let mut z = vec![0.0; x.rows() * c];
     let partition = Partition::new(x.rows(), x.stored() / x.rows().max(1) + c, 1);
@@ -363,7 +363,7 @@ fn raw_scores(x: &Features<'_>, weights: &[f64], intercept: &[f64]) -> Vec<f64> 
 }
 
 /// Scores per class from what the scorers say.
-fn class_scores(scheme: Scheme, raw: Vec<f64>, classes: usize) -> Vec<f64> {
+pub(crate) fn class_scores(scheme: Scheme, raw: Vec<f64>, classes: usize) -> Vec<f64> {
     if scheme != Scheme::OneVsOne {
         return raw;
     }

@@ -6,6 +6,7 @@
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 
+use crate::error::Result;
 use crate::features::Features;
 use crate::risk::Risk;
 use crate::solver::AnySolver;
@@ -41,6 +42,20 @@ impl Reduction {
 
     pub(crate) fn features(&self) -> &Features<'static> {
         &self.features
+    }
+
+    /// The reduced features alone.
+    pub(crate) fn into_features(self) -> Features<'static> {
+        self.features
+    }
+
+    /// Other rows in the reduced features: what is outside the span of the training rows has no weight anyway.
+    pub(crate) fn rotate(&self, x: &Features<'_>) -> Result<Features<'static>> {
+        let (d, n) = (self.basis.nrows(), self.basis.ncols());
+        let basis: Vec<f64> = (0..d * n).map(|at| self.basis[(at / n, at % n)]).collect();
+        let mut values = vec![0.0; x.rows() * n];
+        x.mul_add(0..x.rows(), &basis, n, &mut values);
+        Features::dense(values, x.rows(), n)
     }
 
     /// Parameters of the full problem to those of the reduced one.

@@ -138,9 +138,7 @@ impl Spec {
         let data = data.with_x(x);
         let start = match warm {
             Some(model) => model.start_for(&data, &scaler, self)?,
-            None => {
-                vec![0.0; (data.x().cols() + usize::from(self.intercept)) * scorers]
-            }
+            None => self.origin(&data),
         };
         let (solution, solver) = self.solve(&data, start, watch)?;
         let training = Training {
@@ -155,15 +153,35 @@ impl Spec {
         Ok((Model::new(self.clone(), &data, scaler, solution, training), data))
     }
 
+    /// Parameters that are all 0.
+    pub(crate) fn origin(&self, data: &Dataset<'_>) -> Vec<f64> {
+        vec![0.0; (data.x().cols() + usize::from(self.intercept)) * self.scheme.scorers(data.classes().len())]
+    }
+
     /// Minimises the objective of (scaled) data; also says which solver ran.
-    fn solve(&self, data: &Dataset<'_>, start: Vec<f64>, watch: &mut Watch<'_>) -> Result<(Solution, AnySolver)> {
-        let weights = self.row_weights(data)?;
+    pub(crate) fn solve(
+        &self,
+        data: &Dataset<'_>,
+        start: Vec<f64>,
+        watch: &mut Watch<'_>,
+    ) -> Result<(Solution, AnySolver)> {
         if self.scheme != Scheme::Joint {
+            let weights = self.row_weights(data)?;
             return scheme::solve(self, data, weights.as_deref(), &start, watch);
         }
-        let (classes, penalty) = (data.classes().len(), self.penalty.as_dyn());
-        let task = Task { x: data.x(), y: data.y(), classes, weights, penalty, epsilon: self.epsilon };
-        self.solve_task(&task, start, watch)
+        self.solve_task(&self.joint_task(data)?, start, watch)
+    }
+
+    /// The reduction of (scaled) data to its row space, where that pays.
+    pub(crate) fn reduction(&self, data: &Dataset<'_>) -> Result<Option<Reduction>> {
+        let task = self.joint_task(data)?;
+        let risk = self.risk(&task, task.x);
+        Ok(Reduction::of(&risk, &self.solver.resolve(&risk)))
+    }
+
+    fn joint_task<'a>(&'a self, data: &'a Dataset<'_>) -> Result<Task<'a>> {
+        let (classes, penalty, weights) = (data.classes().len(), self.penalty.as_dyn(), self.row_weights(data)?);
+        Ok(Task { x: data.x(), y: data.y(), classes, weights, penalty, epsilon: self.epsilon })
     }
 
     /// Minimises one objective, in the row space of its features where that pays.

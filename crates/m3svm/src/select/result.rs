@@ -1,0 +1,174 @@
+//! What a search has found.
+
+use serde::{Deserialize, Serialize};
+
+use super::grid::Setting;
+use super::path::Score;
+use super::race::{deviation, mean};
+use super::search::Search;
+use crate::spec::Spec;
+
+/// Means that differ by less are equal: they are sums of the same shares in another order.
+const EQUAL: f64 = 1e-12;
+
+/// Which setting is chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rule {
+    /// The highest mean accuracy; among equals the largest λ, then the smallest p.
+    #[default]
+    BestMean,
+    /// The largest λ whose mean accuracy is at most one standard error below the best one, with the p of the best. (Across different p
+    /// there is no "stronger": λ changes its unit with p.)
+    OneStandardError,
+}
+
+/// How one setting did.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Outcome {
+    /// λ and p.
+    pub setting: Setting,
+    /// Mean accuracy over all folds that were run.
+    pub mean: f64,
+    /// Standard deviation over the folds.
+    pub sd: f64,
+    /// Accuracy by fold, repeat after repeat.
+    pub accuracies: Vec<f64>,
+    /// Mean log-loss, where the method has probabilities.
+    pub log_loss: Option<f64>,
+    /// The number of repeats after which the setting was dropped, if it was.
+    pub discarded_after: Option<usize>,
+}
+
+impl Outcome {
+    pub(super) fn new(setting: Setting, scores: &[Score], discarded_after: Option<usize>) -> Self {
+        let accuracies: Vec<f64> = scores.iter().map(|s| s.accuracy).collect();
+        let losses: Option<Vec<f64>> = scores.iter().map(|s| s.log_loss).collect();
+        let log_loss = losses.filter(|l| !l.is_empty()).map(|l| mean(&l));
+        Self { setting, mean: mean(&accuracies), sd: deviation(&accuracies), accuracies, log_loss, discarded_after }
+    }
+
+    /// Standard error of the mean.
+    pub fn standard_error(&self) -> f64 {
+        self.sd / (self.accuracies.len().max(1) as f64).sqrt()
+    }
+}
+
+/// The outcome of a search.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SearchResult {
+    /// Every setting, p by p and from the largest λ to the smallest. Those without a finished fold are left out.
+    pub outcomes: Vec<Outcome>,
+    /// The position of the setting with the best mean.
+    pub best_mean: usize,
+    /// The position of the setting by the one-standard-error rule.
+    pub one_standard_error: usize,
+    /// Fits that were made.
+    pub fits: usize,
+    /// Fits among them that did not reach the tolerance.
+    pub unconverged: usize,
+    /// Iterations of all fits.
+    pub iterations: usize,
+    /// Whether the watcher put an end to it before all was done.
+    pub interrupted: bool,
+}
+
+impl SearchResult {
+    /// Ranks the outcomes; `None` if there is none.
+    pub(super) fn new(outcomes: Vec<Outcome>, scores: &[Score], interrupted: bool) -> Option<Self> {
+        let best_mean = best(&outcomes)?;
+        Some(Self {
+            one_standard_error: strongest_near(&outcomes, best_mean),
+            best_mean,
+            fits: scores.len(),
+            unconverged: scores.iter().filter(|s| !s.converged).count(),
+            iterations: scores.iter().map(|s| s.iterations).sum(),
+            outcomes,
+            interrupted,
+        })
+    }
+
+    /// The outcome that a rule chooses.
+    pub fn chosen(&self, rule: Rule) -> &Outcome {
+        match rule {
+            Rule::BestMean => &self.outcomes[self.best_mean],
+            Rule::OneStandardError => &self.outcomes[self.one_standard_error],
+        }
+    }
+
+    /// The settings to train the final model with.
+    pub fn spec(&self, search: &Search) -> Spec {
+        self.chosen(search.rule).setting.apply(&search.spec)
+    }
+}
+
+/// Only settings with as many folds as any can be the best: fewer folds are another, perhaps easier, exam.
+fn best(outcomes: &[Outcome]) -> Option<usize> {
+    let folds = outcomes.iter().map(|o| o.accuracies.len()).max()?;
+    let complete = || (0..outcomes.len()).filter(|&i| outcomes[i].accuracies.len() == folds);
+    let top = complete().map(|i| outcomes[i].mean).reduce(f64::max)?;
+    let order = |i: usize| (outcomes[i].setting.lambda.unwrap_or(0.0), -outcomes[i].setting.p.unwrap_or(0.0));
+    complete()
+        .filter(|&i| outcomes[i].mean >= top - EQUAL)
+        .max_by(|&a, &b| order(a).0.total_cmp(&order(b).0).then(order(a).1.total_cmp(&order(b).1)))
+}
+
+fn strongest_near(outcomes: &[Outcome], best: usize) -> usize {
+    let reference = &outcomes[best];
+    let least = reference.mean - reference.standard_error() - EQUAL;
+    let near = (0..outcomes.len()).filter(|&i| {
+        let other = &outcomes[i];
+        let comparable = other.accuracies.len() == reference.accuracies.len();
+        comparable && other.setting.p == reference.setting.p && other.mean >= least
+    });
+    let lambda = |i: usize| outcomes[i].setting.lambda.unwrap_or(0.0);
+    near.max_by(|&a, &b| lambda(a).total_cmp(&lambda(b))).unwrap_or(best)
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    fn outcome(lambda: f64, p: f64, accuracies: &[f64]) -> Outcome {
+        let score = |a: &f64| Score { accuracy: *a, log_loss: None, iterations: 1, converged: true };
+        let scores: Vec<Score> = accuracies.iter().map(score).collect();
+        Outcome::new(Setting { lambda: Some(lambda), p: Some(p) }, &scores, None)
+    }
+
+    fn chosen(outcomes: Vec<Outcome>) -> [(f64, f64); 2] {
+        let result = SearchResult::new(outcomes, &[], false).unwrap();
+        [Rule::BestMean, Rule::OneStandardError].map(|rule| {
+            let setting = result.chosen(rule).setting;
+            (setting.lambda.unwrap(), setting.p.unwrap())
+        })
+    }
+
+    #[test]
+    fn both_rules_by_hand() {
+        // Mean 0.8, deviation 0.1, standard error 0.1/√4 = 0.05: 0.76 is near, 0.74 is not, whatever p 2 does.
+        let best = outcome(0.1, 4.0, &[0.7, 0.7 + 0.2 / 3.0, 0.9 - 0.2 / 3.0, 0.9]);
+        assert!((best.mean - 0.8).abs() < 1e-12);
+        let se = best.standard_error();
+        let at = |gap: f64| [0.8 - gap * se; 4];
+        let all = vec![outcome(10.0, 4.0, &at(1.1)), outcome(1.0, 4.0, &at(0.9)), best, outcome(9.0, 2.0, &at(0.5))];
+        assert_eq!(chosen(all), [(0.1, 4.0), (1.0, 4.0)]);
+    }
+
+    #[test]
+    fn equals_are_decided_by_the_larger_lambda_then_the_smaller_p() {
+        let all = vec![
+            outcome(0.1, 1.0, &[0.3, 0.1, 0.2]),
+            outcome(0.2, 3.0, &[0.2, 0.3, 0.1]),
+            outcome(0.2, 2.0, &[0.1, 0.2, 0.3]),
+        ];
+        assert_eq!(chosen(all)[0], (0.2, 2.0));
+    }
+
+    #[test]
+    fn a_setting_with_fewer_folds_is_never_chosen() {
+        let all = vec![outcome(9.0, 4.0, &[0.99]), outcome(0.1, 4.0, &[0.6, 0.7])];
+        assert_eq!(chosen(all), [(0.1, 4.0); 2]);
+        assert!(SearchResult::new(Vec::new(), &[], true).is_none());
+    }
+}

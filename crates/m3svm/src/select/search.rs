@@ -1,0 +1,125 @@
+//! What to search, and how the search is watched.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use serde::Serialize;
+
+use super::grid::Grid;
+use super::journal::Journal;
+use super::result::{Rule, SearchResult};
+use super::work::Work;
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+use crate::spec::Spec;
+
+/// A cross-validated search over λ and p.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Search {
+    /// Everything but λ and p. Its tolerance is that of the final model, its seed decides the folds.
+    pub spec: Spec,
+    /// The values to try.
+    pub grid: Grid,
+    /// Parts into which the rows are divided; each is the test part once per repeat.
+    pub folds: usize,
+    /// How often the rows are divided anew.
+    pub repeats: usize,
+    /// Which setting is chosen in the end.
+    pub rule: Rule,
+    /// Whether settings that are clearly behind after some of the repeats are dropped.
+    pub discard: bool,
+    /// Relative duality gap of the fits on folds; coarser than for a final model, because accuracy hardly depends on it.
+    pub tol: f64,
+    /// Whether fits start from their neighbours. Only the time depends on it.
+    pub warm_starts: bool,
+}
+
+/// How far a search is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SearchProgress {
+    /// Fits done, those from a journal included.
+    pub done: usize,
+    /// Fits in all, as far as is known: discarded settings need fewer.
+    pub planned: usize,
+}
+
+/// Called during every fit, perhaps from several threads at once. `Break` ends the search with what is finished.
+pub type SearchWatch<'a> = dyn Fn(&SearchProgress) -> ControlFlow<()> + Sync + 'a;
+
+impl Search {
+    /// Five folds once over the usual values for this method.
+    pub fn new(spec: Spec) -> Self {
+        let grid = Grid::for_spec(&spec);
+        let rule = Rule::default();
+        Self { spec, grid, folds: 5, repeats: 1, rule, discard: true, tol: 1e-4, warm_starts: true }
+    }
+
+    /// Refuses settings outside their range.
+    pub fn check(&self) -> Result<()> {
+        if self.repeats == 0 {
+            return Err(Error::param("repeats", 0, "be at least 1"));
+        }
+        if !(self.tol.is_finite() && self.tol > 0.0) {
+            return Err(Error::param("search-tol", self.tol, "be a finite number greater than 0"));
+        }
+        self.grid.check(&self.spec)
+    }
+
+    /// Tries all settings. `groups` has one number per row; rows with the same number are never divided between training and test.
+    pub fn run(
+        &self,
+        data: &Dataset<'_>,
+        groups: Option<&[u32]>,
+        journal: &Journal,
+        watch: &SearchWatch<'_>,
+    ) -> Result<SearchResult> {
+        self.check()?;
+        let control = Control::new(watch);
+        control.plan(self.most_fits());
+        Work { search: self, data, groups, journal, control: &control, scope: 0 }.run()
+    }
+
+    /// Fits if nothing is discarded.
+    pub(super) fn most_fits(&self) -> usize {
+        self.grid.settings().len() * self.folds * self.repeats
+    }
+}
+
+/// Counts fits and passes on the wish to stop.
+pub(super) struct Control<'a> {
+    watch: &'a SearchWatch<'a>,
+    done: AtomicUsize,
+    planned: AtomicUsize,
+    stopped: AtomicBool,
+}
+
+impl<'a> Control<'a> {
+    pub(super) fn new(watch: &'a SearchWatch<'a>) -> Self {
+        Self { watch, done: AtomicUsize::new(0), planned: AtomicUsize::new(0), stopped: AtomicBool::new(false) }
+    }
+
+    pub(super) fn plan(&self, fits: usize) {
+        self.planned.fetch_add(fits, Ordering::Relaxed);
+    }
+
+    pub(super) fn cancel(&self, fits: usize) {
+        self.planned.fetch_sub(fits, Ordering::Relaxed);
+    }
+
+    pub(super) fn finish(&self, fits: usize) {
+        self.done.fetch_add(fits, Ordering::Relaxed);
+    }
+
+    /// Tells the watcher where things stand and asks whether to go on.
+    pub(super) fn go_on(&self) -> bool {
+        let (done, planned) = (self.done.load(Ordering::Relaxed), self.planned.load(Ordering::Relaxed));
+        if !self.stopped() && (self.watch)(&SearchProgress { done, planned }).is_break() {
+            self.stopped.store(true, Ordering::Relaxed);
+        }
+        !self.stopped()
+    }
+
+    pub(super) fn stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,140 @@
+//! The course of a search: rounds of repeats, folds side by side, and losers dropped between the rounds.
+//!
+//! What is done depends on results alone and is decided between rounds, in a fixed order. So neither the number of threads nor an
+//! interruption changes the outcome.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::fold_data::FoldData;
+use super::folds::{Fold, folds};
+use super::grid::Setting;
+use super::journal::{Journal, Place};
+use super::path::{Score, follow};
+use super::race::hopeless;
+use super::result::{Outcome, SearchResult};
+use super::search::{Control, Search};
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+use crate::spec::Spec;
+
+/// Most settings in one chain of warm starts. Longer chains save cold starts, shorter ones keep more threads busy.
+const CHAIN: usize = 20;
+/// Most bytes for the rows of folds that are under way at the same time.
+const MOST_BYTES: usize = 1 << 30;
+
+/// One search over all rows, or over those of one outer fold.
+pub(super) struct Work<'a> {
+    pub(super) search: &'a Search,
+    pub(super) data: &'a Dataset<'a>,
+    pub(super) groups: Option<&'a [u32]>,
+    pub(super) journal: &'a Journal,
+    pub(super) control: &'a Control<'a>,
+    pub(super) scope: usize,
+}
+
+/// What is known of one setting.
+struct Entry {
+    setting: Setting,
+    /// By fold, repeat after repeat.
+    scores: Vec<Score>,
+    discarded_after: Option<usize>,
+}
+
+impl Work<'_> {
+    pub(super) fn run(&self) -> Result<SearchResult> {
+        let Search { folds, repeats, discard, .. } = *self.search;
+        let entry = |setting| Entry { setting, scores: Vec::new(), discarded_after: None };
+        let mut entries: Vec<Entry> = self.search.grid.settings().into_iter().map(entry).collect();
+        let mut done = 0;
+        while done < repeats && !self.control.stopped() {
+            // Rounds of 1, 1, 2, 4, … repeats: early verdicts save most, later ones need more evidence.
+            let round = if discard { done.max(1).min(repeats - done) } else { repeats };
+            let alive: Vec<usize> = (0..entries.len()).filter(|&s| entries[s].discarded_after.is_none()).collect();
+            for scores in self.round(done..done + round, &entries, &alive)?.into_iter().flatten() {
+                alive.iter().zip(scores).for_each(|(&s, score)| entries[s].scores.push(score));
+            }
+            done += round;
+            if discard && done < repeats && !self.control.stopped() {
+                let dropped = self.drop_losers(&mut entries, &alive, done);
+                self.control.cancel(dropped * folds * (repeats - done));
+            }
+        }
+        let scores: Vec<Score> = entries.iter().flat_map(|e| &e.scores).copied().collect();
+        let outcomes = entries.iter().filter(|e| !e.scores.is_empty());
+        let outcomes = outcomes.map(|e| Outcome::new(e.setting, &e.scores, e.discarded_after)).collect();
+        SearchResult::new(outcomes, &scores, self.control.stopped()).ok_or(Error::Interrupted)
+    }
+
+    /// Marks what is not worth more repeats; says how many that are.
+    fn drop_losers(&self, entries: &mut [Entry], alive: &[usize], done: usize) -> usize {
+        let accuracies = |s: &usize| entries[*s].scores.iter().map(|score| score.accuracy).collect();
+        let accuracies: Vec<Vec<f64>> = alive.iter().map(accuracies).collect();
+        let row = self.search.folds as f64 / self.data.rows() as f64;
+        let lost: Vec<usize> =
+            alive.iter().zip(hopeless(&accuracies, row)).filter(|(_, lost)| *lost).map(|(s, _)| *s).collect();
+        lost.iter().for_each(|&s| entries[s].discarded_after = Some(done));
+        lost.len()
+    }
+
+    /// Scores of the settings on every fold of some repeats; `None` for folds that were not finished.
+    fn round(&self, repeats: Range<usize>, entries: &[Entry], alive: &[usize]) -> Result<Vec<Option<Vec<Score>>>> {
+        let mut all: Vec<(usize, usize, Fold)> = Vec::new();
+        for repeat in repeats {
+            let split = folds(self.data.y(), self.groups, self.search.folds, self.search.spec.seed, repeat)?;
+            all.extend((0..).zip(split).map(|(number, fold)| (repeat, number, fold)));
+        }
+        let chains = chains(alive);
+        let bytes = self.data.x().stored().saturating_mul(std::mem::size_of::<f64>());
+        let at_once = (MOST_BYTES / bytes.max(1)).max(1);
+        let mut results = Vec::new();
+        for some in all.chunks(at_once) {
+            let done: Vec<Result<_>> = some.par_iter().map(|fold| self.fold(fold, entries, alive, &chains)).collect();
+            results.extend(done);
+        }
+        results.into_iter().collect()
+    }
+
+    /// Scores in the order of `alive`.
+    fn fold(
+        &self,
+        (repeat, number, fold): &(usize, usize, Fold),
+        entries: &[Entry],
+        alive: &[usize],
+        chains: &[Vec<usize>],
+    ) -> Result<Option<Vec<Score>>> {
+        let place =
+            |chain: &Vec<usize>| Place { scope: self.scope, repeat: *repeat, fold: *number, settings: chain.clone() };
+        let places: Vec<Place> = chains.iter().map(place).collect();
+        let known: Vec<Option<Vec<Score>>> = places.iter().map(|place| self.journal.find(place)).collect();
+        let spec = Spec { tol: self.search.tol, ..self.search.spec.clone() };
+        let missing = known.iter().any(Option::is_none) && !self.control.stopped();
+        let data = missing.then(|| FoldData::new(&spec, self.data, fold)).transpose()?;
+        let chain = |(place, known): (&Place, Option<Vec<Score>>)| -> Result<Option<Vec<Score>>> {
+            if known.is_some() {
+                self.control.finish(place.settings.len());
+                return Ok(known);
+            }
+            let Some(data) = &data else { return Ok(None) };
+            let settings: Vec<Setting> = place.settings.iter().map(|&s| entries[s].setting).collect();
+            let Some(scores) = follow(&spec, data, &settings, self.search.warm_starts, self.control)? else {
+                return Ok(None);
+            };
+            self.journal.add(place, &scores)?;
+            Ok(Some(scores))
+        };
+        let parts: Vec<Result<_>> = places.par_iter().zip(known).map(chain).collect();
+        let mut scores = vec![None; entries.len()];
+        for (chain, part) in chains.iter().zip(parts) {
+            chain.iter().zip(part?.into_iter().flatten()).for_each(|(&s, score)| scores[s] = Some(score));
+        }
+        Ok(alive.iter().map(|&s| scores[s]).collect())
+    }
+}
+
+/// Cuts the settings into chains of neighbours.
+fn chains(alive: &[usize]) -> Vec<Vec<usize>> {
+    let count = alive.len().div_ceil(CHAIN).max(1);
+    alive.chunks(alive.len().div_ceil(count).max(1)).map(<[usize]>::to_vec).collect()
+}
