@@ -1,5 +1,6 @@
 //! The command line as it is typed. Defaults come from the core; nothing here decides anything.
 
+mod compare;
 mod data;
 mod spec;
 
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 
+pub(crate) use compare::CompareArgs;
 pub(crate) use data::DataArgs;
 pub(crate) use spec::SpecArgs;
 
@@ -33,6 +35,8 @@ pub(crate) enum Command {
     Demo,
     /// Train a model on a data file
     Train(Box<TrainArgs>),
+    /// Tune all methods on a data file and see which is best
+    Compare(Box<CompareArgs>),
     /// Predict the classes of a data file
     Predict(PredictArgs),
     /// Measure how well a model does on a data file with labels

@@ -31,6 +31,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
     let command = || match &cli.command {
         Command::Demo => commands::demo::run(),
         Command::Train(args) => commands::train::run(args),
+        Command::Compare(args) => commands::compare::run(args),
         Command::Predict(args) => commands::predict::run(args),
         Command::Evaluate(args) => commands::evaluate::run(args),
         Command::Inspect(args) => commands::inspect::run(args),

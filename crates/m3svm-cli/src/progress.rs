@@ -5,10 +5,11 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use m3svm::Progress;
+use m3svm::select::SearchProgress;
 
 use crate::report;
 
@@ -65,13 +66,50 @@ pub(crate) struct Watcher {
     spinner: Spinner,
 }
 
+/// From here on the first Ctrl-C asks the work to stop, the second one ends the program.
+fn heed_interrupts() -> anyhow::Result<()> {
+    Ok(ctrlc::set_handler(|| match PRESSED.fetch_add(1, Ordering::SeqCst) {
+        0 => report::tell("note", "stopping; press Ctrl-C again to abort"),
+        _ => std::process::exit(1),
+    })?)
+}
+
+fn go_on() -> ControlFlow<()> {
+    match PRESSED.load(Ordering::SeqCst) {
+        0 => ControlFlow::Continue(()),
+        _ => ControlFlow::Break(()),
+    }
+}
+
+/// Follows a search over many fits: progress and Ctrl-C.
+pub(crate) struct SearchWatcher {
+    spinner: Spinner,
+    what: &'static str,
+    started: Instant,
+}
+
+impl SearchWatcher {
+    pub(crate) fn start(what: &'static str) -> anyhow::Result<Self> {
+        heed_interrupts()?;
+        Ok(Self { spinner: Spinner::start(what.into()), what, started: Instant::now() })
+    }
+
+    /// Called during every fit, from many threads.
+    pub(crate) fn step(&self, at: &SearchProgress) -> ControlFlow<()> {
+        let SearchProgress { done, planned } = at;
+        let seconds = self.started.elapsed().as_secs_f64();
+        let left = match done {
+            0 => String::new(),
+            _ => format!(", about {:.0} s left", seconds * (planned.saturating_sub(*done)) as f64 / *done as f64),
+        };
+        self.spinner.bar.set_message(format!("{}: {done} of {planned} fits{left}", self.what));
+        go_on()
+    }
+}
+
 impl Watcher {
-    /// From here on the first Ctrl-C stops the training, the second one the program.
     pub(crate) fn start() -> anyhow::Result<Self> {
-        ctrlc::set_handler(|| match PRESSED.fetch_add(1, Ordering::SeqCst) {
-            0 => report::tell("note", "stopping; press Ctrl-C again to abort"),
-            _ => std::process::exit(1),
-        })?;
+        heed_interrupts()?;
         Ok(Self { spinner: Spinner::start("training".into()) })
     }
 
@@ -82,9 +120,6 @@ impl Watcher {
         self.spinner
             .bar
             .set_message(format!("training: iteration {iteration}, objective {}{gap}", report::digits(*objective, 8)));
-        if PRESSED.load(Ordering::SeqCst) > 0 {
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
+        go_on()
     }
 }

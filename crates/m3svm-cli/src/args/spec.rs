@@ -135,7 +135,7 @@ impl PenaltyName {
 }
 
 /// Accepts the names of things and gives the things.
-fn named<T, const N: usize>(all: [(&'static str, T); N]) -> impl TypedValueParser<Value = T>
+pub(super) fn named<T, const N: usize>(all: [(&'static str, T); N]) -> impl TypedValueParser<Value = T>
 where
     T: Clone + Send + Sync + 'static,
 {
@@ -145,7 +145,7 @@ where
     })
 }
 
-fn class_weight(typed: &str) -> Result<ClassWeight, String> {
+pub(super) fn class_weight(typed: &str) -> Result<ClassWeight, String> {
     if typed == "balanced" {
         return Ok(ClassWeight::Balanced);
     }
@@ -160,7 +160,7 @@ fn class_weight(typed: &str) -> Result<ClassWeight, String> {
 }
 
 /// A help text that ends with the default.
-fn or(text: &str, default: impl std::fmt::Display) -> String {
+pub(super) fn or(text: &str, default: impl std::fmt::Display) -> String {
     format!("{text} [default: {default}]")
 }
 

@@ -38,7 +38,9 @@ impl Values {
     /// Evenly spaced on a logarithmic scale, both ends included.
     fn logarithmic(from: f64, to: f64, count: usize) -> Vec<f64> {
         let (low, high) = (from.log10(), to.log10());
-        let inner = |i: usize| 10f64.powf(low + (high - low) * i as f64 / (count - 1) as f64);
+        // Twelve digits: 0.05 and not 0.049999999999999996.
+        let tidy = |v: f64| format!("{v:.11e}").parse().unwrap_or(v);
+        let inner = |i: usize| tidy(10f64.powf(low + (high - low) * i as f64 / (count - 1) as f64));
         (0..count)
             .map(|i| {
                 if i == 0 {
@@ -148,6 +150,16 @@ impl Grid {
         Self { lambdas, ps }
     }
 
+    /// Fewer values over a wider range, for comparisons of methods, which repeat the search many times: seven decades of λ, and p from
+    /// 1 to 8 by doubling.
+    pub fn coarse(spec: &Spec) -> Self {
+        let usual = Self::for_spec(spec);
+        let decades = |from: f64| Values(Values::logarithmic(from, 1e6 * from, 7));
+        let lambdas = usual.lambdas.map(|values| decades(values.0[0]));
+        let ps = usual.ps.map(|_| Values(vec![1.0, 2.0, 4.0, 8.0]));
+        Self { lambdas, ps }
+    }
+
     /// All settings: p by p, and for each p from the strongest λ to the weakest.
     pub fn settings(&self) -> Vec<Setting> {
         let each = |values: &Option<Values>| match values {
@@ -186,7 +198,7 @@ mod tests {
         assert_eq!(values("0.5"), [0.5]);
         let ten = values("1e-4:1e-1:10");
         assert_eq!((ten.len(), ten[0], ten[3], ten[9]), (10, 1e-4, 1e-3, 1e-1));
-        assert!(ten.windows(2).all(|w| (w[1] / w[0] - 10f64.cbrt()).abs() < 1e-12));
+        assert!(ten.windows(2).all(|w| (w[1] / w[0] - 10f64.cbrt()).abs() < 1e-10));
         assert_eq!(values("1:3,8,1e1:1e3:3"), [1.0, 2.0, 3.0, 8.0, 10.0, 100.0, 1000.0]);
     }
 

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::compare::Comparison;
 use super::path::Score;
 use super::search::Search;
 use crate::dataset::Dataset;
@@ -57,17 +58,33 @@ impl Journal {
 
     /// Opens or begins the journal of a search. Refuses the journal of another one, and files that are none.
     pub fn open(path: &Path, search: &Search, data: &Dataset<'_>, groups: Option<&[u32]>) -> Result<Self> {
+        Self::begin(path, &header(&about(search), data, groups))
+    }
+
+    /// The same for a comparison of methods.
+    pub fn open_comparison(
+        path: &Path,
+        comparison: &Comparison,
+        data: &Dataset<'_>,
+        groups: Option<&[u32]>,
+    ) -> Result<Self> {
+        let Comparison { searches, folds, repeats, seed } = comparison;
+        let searches: Vec<Value> = searches.iter().map(about).collect();
+        let about = json!({"comparison": searches, "folds": folds, "repeats": repeats, "seed": seed});
+        Self::begin(path, &header(&about, data, groups))
+    }
+
+    fn begin(path: &Path, header: &str) -> Result<Self> {
         let io = |source| Error::Io { path: path.to_path_buf(), source };
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(io)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(io)?;
-        let header = header(search, data, groups);
         let mut known = HashMap::new();
         if bytes.is_empty() {
             file.write_all(format!("{header}\n").as_bytes()).map_err(io)?;
         } else {
             let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
-            known = read(path, &header, &bytes[..whole])?;
+            known = read(path, header, &bytes[..whole])?;
             file.set_len(whole as u64).map_err(io)?;
         }
         Ok(Self { open: Some(Mutex::new(Open { path: path.to_path_buf(), file, known })) })
@@ -116,13 +133,20 @@ fn read(path: &Path, header: &str, bytes: &[u8]) -> Result<HashMap<Place, Vec<Sc
     (2..).zip(lines).map(parse).collect()
 }
 
-/// What a journal belongs to: everything that decides the scores.
-fn header(search: &Search, data: &Dataset<'_>, groups: Option<&[u32]>) -> String {
+/// Everything about a search that decides its scores.
+fn about(search: &Search) -> Value {
     let Search { spec, grid, folds, repeats, rule: _, discard, tol, warm_starts } = search;
-    let about = json!({
-        "version": env!("CARGO_PKG_VERSION"),
+    json!({
         "spec": spec, "grid": grid, "folds": folds, "repeats": repeats, "discard": discard, "tol": tol,
-        "warm_starts": warm_starts, "rows": data.rows(), "features": data.x().cols(), "checksum": checksum(data, groups),
+        "warm_starts": warm_starts,
+    })
+}
+
+/// The first line: what a journal belongs to.
+fn header(about: &Value, data: &Dataset<'_>, groups: Option<&[u32]>) -> String {
+    let about = json!({
+        "version": env!("CARGO_PKG_VERSION"), "work": about,
+        "rows": data.rows(), "features": data.x().cols(), "checksum": checksum(data, groups),
     });
     format!(r#"{{"m3svm_journal":{about}}}"#)
 }

@@ -15,9 +15,10 @@
 //! # Ok::<(), m3svm::Error>(())
 //! ```
 //!
-//! [`Search`] says what to try, [`SearchResult`] what came out, [`Nested`] how good the choice itself is. Same data, same settings, same
+//! [`Search`] says what to try, [`SearchResult`] what came out, [`Nested`] how good the choice itself is, and [`Comparison`] which method is best. Same data, same settings, same
 //! seed: same result, for any number of threads, and whether or not a [`Journal`] was picked up half-way.
 
+mod compare;
 mod fold_data;
 mod folds;
 mod grid;
@@ -28,8 +29,10 @@ mod path;
 mod race;
 mod result;
 mod search;
+mod significance;
 mod work;
 
+pub use compare::{Compared, Comparison};
 pub use folds::{Fold, folds};
 pub use grid::{Grid, Setting, Values};
 pub use journal::Journal;
@@ -37,3 +40,4 @@ pub use nested::{Nested, Outer};
 pub use path::Score;
 pub use result::{Outcome, Rule, SearchResult};
 pub use search::{Search, SearchProgress, SearchWatch};
+pub use significance::corrected_t_test;

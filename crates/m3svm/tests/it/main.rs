@@ -3,6 +3,7 @@
 
 mod agreement;
 mod common;
+mod compare;
 mod conic;
 mod convergence;
 mod custom;

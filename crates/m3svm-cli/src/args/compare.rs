@@ -1,0 +1,90 @@
+//! `m3svm compare` as it is typed.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use m3svm::select::Comparison;
+use m3svm::{Method, Scaling, Spec};
+
+use super::spec::{class_weight, named, or};
+use super::{DataArgs, count};
+
+/// `m3svm compare`.
+#[derive(Debug, Args)]
+#[command(after_help = "Every method is tuned by itself on the training part of each fold (7 values of lambda, and\n\
+    p 1, 2, 4, 8 where it has one) and judged on the rest. All methods see the same folds.\n\n\
+    Example:\n  m3svm compare data.csv --label kind --repeats 2 --methods m3svm,lr,ovr")]
+pub(crate) struct CompareArgs {
+    /// Data with labels: CSV, LIBSVM, Parquet, Arrow, NumPy or MATLAB; `-` is standard input
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// Feature columns by name or position from 0 [default: all others]
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',', help_heading = "Data")]
+    pub(crate) features: Vec<String>,
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',', help = methods_help(), help_heading = "Comparison")]
+    methods: Vec<String>,
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help = or("Parts of the rows, each the test part once", 5), help_heading = "Comparison")]
+    folds: Option<i128>,
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help = or("How often the rows are divided anew", 10), help_heading = "Comparison")]
+    repeats: Option<i128>,
+    #[arg(long, value_name = "NAME", value_parser = named(Scaling::ALL.map(|s| (s.name(), s))),
+        help = or("Scaling of the features", Scaling::default().name()), help_heading = "Comparison")]
+    scale: Option<Scaling>,
+    /// Weights of classes: `balanced`, or NAME=W,NAME=W where the others count 1
+    #[arg(long, value_name = "W", value_parser = class_weight, help_heading = "Comparison")]
+    class_weight: Option<m3svm::ClassWeight>,
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help = or("Seed of the folds", 0), help_heading = "Comparison")]
+    seed: Option<i128>,
+    /// Note finished work in this file, and go on from what it has
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) resume: Option<PathBuf>,
+    /// Print the result as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+impl CompareArgs {
+    /// The methods, and how they are compared on data with so many classes.
+    pub(crate) fn comparison(&self, classes: usize) -> anyhow::Result<(Vec<Method>, Comparison)> {
+        let methods = self.methods(classes)?;
+        let seed = self.seed.map(|seed| count("seed", seed)).transpose()?.unwrap_or(0) as u64;
+        let specs = methods.iter().map(|method| {
+            let base = method.spec();
+            Spec {
+                scaling: self.scale.unwrap_or(base.scaling),
+                class_weight: self.class_weight.clone().unwrap_or_default(),
+                seed,
+                ..base
+            }
+        });
+        let mut comparison = Comparison { seed, ..Comparison::new(specs) };
+        if let Some(folds) = self.folds {
+            comparison.folds = count("folds", folds)?;
+        }
+        if let Some(repeats) = self.repeats {
+            comparison.repeats = count("repeats", repeats)?;
+        }
+        Ok((methods, comparison))
+    }
+
+    fn methods(&self, classes: usize) -> anyhow::Result<Vec<Method>> {
+        let all = || Method::ALL.into_iter().filter(|_| classes > 1);
+        if self.methods.is_empty() || self.methods == ["all"] {
+            return Ok(all().collect());
+        }
+        let find = |name: &String| {
+            let found = Method::ALL.into_iter().find(|m| m.name() == name);
+            found.ok_or_else(|| anyhow::anyhow!("there is no method `{name}`; there are {}", names().join(", ")))
+        };
+        self.methods.iter().map(find).collect()
+    }
+}
+
+fn names() -> Vec<&'static str> {
+    Method::ALL.iter().map(|m| m.name()).collect()
+}
+
+fn methods_help() -> String {
+    format!("Methods: all, or some of {} [default: all]", names().join(", "))
+}

@@ -1,0 +1,151 @@
+//! Which method is best on some data: every one is tuned by itself on the training part of each fold and judged on the rest.
+//!
+//! All methods see the same folds, so their accuracies can be compared pair by pair.
+
+use std::time::Instant;
+
+use serde::Serialize;
+
+use super::fold_data::FoldData;
+use super::folds::{Fold, folds};
+use super::grid::{Grid, Setting};
+use super::journal::Journal;
+use super::path::follow;
+use super::race::{deviation, mean};
+use super::search::{Control, Search, SearchWatch};
+use super::significance::corrected_t_test;
+use super::work::Work;
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+use crate::model::Model;
+use crate::spec::Spec;
+
+/// Methods to compare, and how.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// How each method is tuned on the training part of an outer fold.
+    pub searches: Vec<Search>,
+    /// Parts into which the rows are divided; each is the test part once per repeat.
+    pub folds: usize,
+    /// How often the rows are divided anew.
+    pub repeats: usize,
+    /// Seed of the outer folds.
+    pub seed: u64,
+}
+
+/// How one method did.
+#[derive(Clone, Debug)]
+pub struct Compared {
+    /// Accuracy on the test part of every outer fold, repeat after repeat.
+    pub accuracies: Vec<f64>,
+    /// What the search has chosen there.
+    pub settings: Vec<Setting>,
+    /// Their mean.
+    pub mean: f64,
+    /// Their standard deviation.
+    pub sd: f64,
+    /// The setting that was chosen most often (of equals the one with the stronger penalty).
+    pub usual: Setting,
+    /// Trained with it on all rows, to the full tolerance.
+    pub model: Model,
+    /// Time to predict all rows with it.
+    pub predict_seconds: f64,
+    /// Two-sided p-value against the method with the best mean; `None` for that one, and where nothing can be said.
+    pub p_value: Option<f64>,
+}
+
+impl Comparison {
+    /// All methods with the usual values: 5 outer folds around 5 inner ones.
+    pub fn new(specs: impl IntoIterator<Item = Spec>) -> Self {
+        let search = |spec: Spec| Search { grid: Grid::coarse(&spec), ..Search::new(spec) };
+        let searches = specs.into_iter().map(search).collect();
+        Self { searches, folds: 5, repeats: 10, seed: 0 }
+    }
+
+    /// Compares. The outcome has one entry per search, in their order; fewer if the watcher put an end to it.
+    pub fn run(
+        &self,
+        data: &Dataset<'_>,
+        groups: Option<&[u32]>,
+        journal: &Journal,
+        watch: &SearchWatch<'_>,
+    ) -> Result<Vec<Compared>> {
+        if self.repeats == 0 {
+            return Err(Error::param("repeats", 0, "be at least 1"));
+        }
+        self.searches.iter().try_for_each(Search::check)?;
+        let mut outer = Vec::new();
+        for repeat in 0..self.repeats {
+            outer.extend(folds(data.y(), groups, self.folds, self.seed, repeat)?);
+        }
+        let control = Control::new(watch);
+        self.searches.iter().for_each(|search| control.plan(outer.len() * (search.most_fits() + 1)));
+        let mut all = Vec::new();
+        for (number, search) in self.searches.iter().enumerate() {
+            match self.one(search, number, data, groups, &outer, journal, &control) {
+                Ok(found) => all.push(found),
+                Err(Error::Interrupted) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        self.judge(&mut all, data.rows(), &outer);
+        Ok(all)
+    }
+
+    fn one(
+        &self,
+        search: &Search,
+        number: usize,
+        data: &Dataset<'_>,
+        groups: Option<&[u32]>,
+        outer: &[Fold],
+        journal: &Journal,
+        control: &Control<'_>,
+    ) -> Result<Compared> {
+        let (mut accuracies, mut settings) = (Vec::new(), Vec::new());
+        for (at, fold) in outer.iter().enumerate() {
+            let train = data.take_rows(&fold.train)?;
+            let groups: Option<Vec<u32>> = groups.map(|g| fold.train.iter().map(|&i| g[i as usize]).collect());
+            let scope = 1 + number * outer.len() + at;
+            let inner = Work { search, data: &train, groups: groups.as_deref(), journal, control, scope };
+            let found = inner.run()?;
+            if found.interrupted {
+                return Err(Error::Interrupted);
+            }
+            let setting = found.chosen(search.rule).setting;
+            let rows = FoldData::new(&search.spec, data, fold)?;
+            let scores = follow(&search.spec, &rows, &[setting], false, control)?;
+            accuracies.extend(scores.ok_or(Error::Interrupted)?.iter().map(|score| score.accuracy));
+            settings.push(setting);
+        }
+        let usual = most_frequent(&settings);
+        let model = usual.apply(&search.spec).fit(data)?;
+        let started = Instant::now();
+        model.predict(data.x())?;
+        let predict_seconds = started.elapsed().as_secs_f64();
+        let (mean, sd) = (mean(&accuracies), deviation(&accuracies));
+        Ok(Compared { accuracies, settings, mean, sd, usual, model, predict_seconds, p_value: None })
+    }
+
+    /// Tests every method against the best one.
+    fn judge(&self, all: &mut [Compared], rows: usize, outer: &[Fold]) {
+        let Some(best) = (0..all.len()).reduce(|a, b| if all[b].mean > all[a].mean { b } else { a }) else { return };
+        let tested: usize = outer.iter().map(|fold| fold.test.len()).sum();
+        let share = tested as f64 / (outer.len() * rows) as f64;
+        let winner = all[best].accuracies.clone();
+        for (_, compared) in all.iter_mut().enumerate().filter(|(number, _)| *number != best) {
+            compared.p_value = corrected_t_test(&winner, &compared.accuracies, share);
+        }
+    }
+}
+
+/// The setting that occurs most often; of equals the one with the larger λ.
+fn most_frequent(settings: &[Setting]) -> Setting {
+    let count = |s: &Setting| settings.iter().filter(|other| *other == s).count();
+    let better = |a: &Setting, b: &Setting| (count(a), a.lambda) > (count(b), b.lambda);
+    settings
+        .iter()
+        .copied()
+        .reduce(|a, b| if better(&b, &a) { b } else { a })
+        .unwrap_or(Setting { lambda: None, p: None })
+}
