@@ -3,6 +3,7 @@
 //! One file per loss. A new loss is its file, one arm of [`AnyLoss`] and one line of [`AnyLoss::examples`];
 //! a loss that only you need implements [`Loss`] (two methods) and is handed to [`crate::Risk`] directly.
 
+mod hinge;
 mod pairwise_logistic;
 mod smooth_hinge;
 mod softmax;
@@ -20,8 +21,8 @@ use crate::error::Result;
 pub enum Shape {
     /// c numbers `h`: `Σ_{k≠y} hₖ (eₖ − e_y)(eₖ − e_y)ᵀ`, with `h_y = 0`. Every class is compared with the true one.
     Star,
-    /// c numbers `q`: `diag(q) − q qᵀ`. Every class is compared with every other.
-    Softmax,
+    /// c numbers `h`: `diag(h) − h hᵀ/Σh`. Every class is compared with every other.
+    Simplex,
     /// The c×c matrix itself.
     Dense,
 }
@@ -30,7 +31,7 @@ impl Shape {
     /// Numbers per row.
     pub fn len(self, classes: usize) -> usize {
         match self {
-            Self::Star | Self::Softmax => classes,
+            Self::Star | Self::Simplex => classes,
             Self::Dense => classes * classes,
         }
     }
@@ -47,8 +48,9 @@ impl Shape {
                 }
                 out[y] -= sum;
             }
-            Self::Softmax => {
-                let mean: f64 = h.iter().zip(v).map(|(q, v)| q * v).sum();
+            Self::Simplex => {
+                let sum = h.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+                let mean = h.iter().zip(v).map(|(h, v)| h * v).sum::<f64>() / sum;
                 (0..v.len()).for_each(|k| out[k] += h[k] * (v[k] - mean));
             }
             Self::Dense => {
@@ -65,7 +67,7 @@ impl Shape {
             Self::Star if y == k => h[l],
             Self::Star if y == l => h[k],
             Self::Star => 0.0,
-            Self::Softmax => h[k] * h[l],
+            Self::Simplex => h[k] * (h[l] / h.iter().sum::<f64>().max(f64::MIN_POSITIVE)),
             Self::Dense => -h[k * h.len().isqrt() + l],
         }
     }

@@ -140,7 +140,7 @@ impl Dense {
             shape => {
                 for i in 0..a.risk.x.rows() {
                     let h = &a.h[i * len..(i + 1) * len];
-                    let weight = shape.pair(h, a.risk.y[i] as usize, k, l) * a.risk.outside_weight(shape, i);
+                    let weight = shape.pair(h, a.risk.y[i] as usize, k, l);
                     if weight > cut {
                         sum.push(a.risk, i, weight.sqrt());
                     }
