@@ -106,6 +106,7 @@ pub(crate) fn settings(spec: &Spec) -> Vec<(&'static str, String)> {
         }
         AnyLoss::Softmax(_) => format!("{method} (softmax)"),
         AnyLoss::PairwiseLogistic(_) => format!("{method} (logistic loss of pairs)"),
+        AnyLoss::TopKHinge(top) => format!("{method} (top-k hinge, k {}, delta {})", top.k, number(top.delta)),
     };
     let penalty = match spec.penalty {
         AnyPenalty::Pairwise(p) => {

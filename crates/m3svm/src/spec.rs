@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::loss::{AnyLoss, PairwiseLogistic, SmoothHinge, Softmax};
+use crate::loss::{AnyLoss, PairwiseLogistic, SmoothHinge, Softmax, TopKHinge};
 use crate::model::{Model, Training};
 use crate::penalty::AnyPenalty;
 use crate::reduce::Reduction;
@@ -44,6 +44,8 @@ pub enum Method {
     Ism3,
     /// Logistic loss on every class pair with the same penalty.
     PairwiseLr,
+    /// Top-k hinge with the same penalty; for k = 1 Crammer and Singer's loss. It has no name in the command line yet.
+    TopK,
 }
 
 impl Method {
@@ -56,6 +58,7 @@ impl Method {
             Self::M3svm => "m3svm",
             Self::Ism3 => "ism3",
             Self::PairwiseLr => "pairwise-lr",
+            Self::TopK => "topk",
         }
     }
 
@@ -65,6 +68,7 @@ impl Method {
             Self::M3svm => AnyLoss::SmoothHinge(SmoothHinge::default()),
             Self::Ism3 => AnyLoss::Softmax(Softmax {}),
             Self::PairwiseLr => AnyLoss::PairwiseLogistic(PairwiseLogistic {}),
+            Self::TopK => AnyLoss::TopKHinge(TopKHinge::default()),
         }
     }
 
@@ -74,6 +78,7 @@ impl Method {
             AnyLoss::SmoothHinge(_) => Self::M3svm,
             AnyLoss::Softmax(_) => Self::Ism3,
             AnyLoss::PairwiseLogistic(_) => Self::PairwiseLr,
+            AnyLoss::TopKHinge(_) => Self::TopK,
         }
     }
 }
@@ -160,6 +165,7 @@ impl Spec {
         watch: &mut Watch<'_>,
     ) -> Result<(Model, Dataset<'a>)> {
         self.check()?;
+        self.loss.as_dyn().check_classes(data.classes().len())?;
         let started = Instant::now();
         let weights = data.x().cols().saturating_mul(data.classes().len());
         if weights > MOST_WEIGHTS {

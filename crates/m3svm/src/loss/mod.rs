@@ -7,12 +7,15 @@ mod hinge;
 mod pairwise_logistic;
 mod smooth_hinge;
 mod softmax;
+mod top_k_hinge;
+mod top_mean;
 
 use serde::{Deserialize, Serialize};
 
 pub use pairwise_logistic::PairwiseLogistic;
 pub use smooth_hinge::SmoothHinge;
 pub use softmax::Softmax;
+pub use top_k_hinge::TopKHinge;
 
 use crate::error::Result;
 
@@ -23,6 +26,8 @@ pub enum Shape {
     Star,
     /// c numbers `h`: `diag(h) − h hᵀ/Σh`. Every class is compared with every other.
     Simplex,
+    /// 2c + 1 numbers `h`, `p` and `w`: `diag(h) − h hᵀ/Σh + p pᵀ/w`, with `Σp = 0`.
+    SimplexAndLine,
     /// The c×c matrix itself.
     Dense,
 }
@@ -32,6 +37,7 @@ impl Shape {
     pub fn len(self, classes: usize) -> usize {
         match self {
             Self::Star | Self::Simplex => classes,
+            Self::SimplexAndLine => 2 * classes + 1,
             Self::Dense => classes * classes,
         }
     }
@@ -53,6 +59,12 @@ impl Shape {
                 let mean = h.iter().zip(v).map(|(h, v)| h * v).sum::<f64>() / sum;
                 (0..v.len()).for_each(|k| out[k] += h[k] * (v[k] - mean));
             }
+            Self::SimplexAndLine => {
+                let (h, line) = h.split_at(v.len());
+                Self::Simplex.apply(h, y, v, out);
+                let along = line.iter().zip(v).map(|(p, v)| p * v).sum::<f64>() / line[v.len()].max(f64::MIN_POSITIVE);
+                out.iter_mut().zip(line).for_each(|(o, p)| *o += p * along);
+            }
             Self::Dense => {
                 for (row, o) in h.chunks_exact(v.len()).zip(out) {
                     *o += row.iter().zip(v).map(|(h, v)| h * v).sum::<f64>();
@@ -68,6 +80,10 @@ impl Shape {
             Self::Star if y == l => h[k],
             Self::Star => 0.0,
             Self::Simplex => h[k] * (h[l] / h.iter().sum::<f64>().max(f64::MIN_POSITIVE)),
+            Self::SimplexAndLine => {
+                let (h, line) = h.split_at(h.len() / 2);
+                Self::Simplex.pair(h, y, k, l) - line[k] * (line[l] / line[h.len()].max(f64::MIN_POSITIVE))
+            }
             Self::Dense => -h[k * h.len().isqrt() + l],
         }
     }
@@ -84,6 +100,11 @@ pub trait Loss: Send + Sync + std::fmt::Debug {
 
     /// Refuses parameters outside their range.
     fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Refuses parameters that do not go with the number of classes.
+    fn check_classes(&self, _classes: usize) -> Result<()> {
         Ok(())
     }
 
@@ -168,15 +189,19 @@ pub enum AnyLoss {
     Softmax(Softmax),
     /// See [`PairwiseLogistic`].
     PairwiseLogistic(PairwiseLogistic),
+    /// See [`TopKHinge`].
+    TopKHinge(TopKHinge),
 }
 
 impl AnyLoss {
-    /// One of each, for test tables, help texts and docs.
+    /// One of each, and two where parameters change the kind of a loss, for test tables, help texts and docs.
     pub fn examples() -> Vec<Self> {
         vec![
             Self::SmoothHinge(SmoothHinge { delta: 0.5 }),
             Self::Softmax(Softmax {}),
             Self::PairwiseLogistic(PairwiseLogistic {}),
+            Self::TopKHinge(TopKHinge { k: 1, delta: 0.5 }),
+            Self::TopKHinge(TopKHinge { k: 2, delta: 0.5 }),
         ]
     }
 
@@ -186,6 +211,7 @@ impl AnyLoss {
             Self::SmoothHinge(l) => l,
             Self::Softmax(l) => l,
             Self::PairwiseLogistic(l) => l,
+            Self::TopKHinge(l) => l,
         }
     }
 }

@@ -138,12 +138,17 @@ impl Dense {
                 }
             }
             shape => {
-                for i in 0..a.risk.x.rows() {
-                    let h = &a.h[i * len..(i + 1) * len];
-                    let weight = shape.pair(h, a.risk.y[i] as usize, k, l);
-                    if weight > cut {
-                        sum.push(a.risk, i, weight.sqrt());
+                // Pairs of wrong classes can weigh on each other with either sign.
+                for sign in [1.0, -1.0] {
+                    sum.sign = sign;
+                    for i in 0..a.risk.x.rows() {
+                        let h = &a.h[i * len..(i + 1) * len];
+                        let weight = sign * shape.pair(h, a.risk.y[i] as usize, k, l);
+                        if weight > cut {
+                            sum.push(a.risk, i, weight.sqrt());
+                        }
                     }
+                    sum.finish();
                 }
             }
         }
@@ -157,9 +162,10 @@ impl Dense {
     }
 }
 
-/// Accumulates Σ s²·xxᵀ into a lower triangle, a panel of rows at a time.
+/// Accumulates Σ ±s²·xxᵀ into a lower triangle, a panel of rows at a time.
 struct Outer<'b> {
     width: usize,
+    sign: f64,
     filled: usize,
     panel: Vec<f64>,
     block: &'b mut [f64],
@@ -169,7 +175,7 @@ impl<'b> Outer<'b> {
     const ROWS: usize = 128;
 
     fn new(width: usize, block: &'b mut [f64]) -> Self {
-        Self { width, filled: 0, panel: vec![0.0; width * Self::ROWS], block }
+        Self { width, sign: 1.0, filled: 0, panel: vec![0.0; width * Self::ROWS], block }
     }
 
     fn push(&mut self, risk: &Risk<'_>, i: usize, scale: f64) {
@@ -194,7 +200,7 @@ impl<'b> Outer<'b> {
             BlockStructure::Rectangular,
             panel,
             BlockStructure::Rectangular,
-            1.0,
+            self.sign,
             Par::Seq,
         );
         self.filled = 0;
