@@ -114,7 +114,7 @@ impl TopKHinge {
         let mut beta = 1.0;
         if self.has_outer() {
             let weight = bend(c, mean);
-            beta = hinge.value_slope(mean).1;
+            beta = dual.map_or_else(|| hinge.value_slope(mean).1, |v| 0.5 * (1.0 + v[c]));
             line.iter_mut().zip(&*h).for_each(|(u, gamma)| *u = weight * hinge.value_slope(*gamma).1 / k);
             line[y] = 0.0;
             line[y] = -line[..c].iter().sum::<f64>();
