@@ -82,7 +82,8 @@ mod tests {
         assert!((above - below).abs() <= 1e-13 * below, "δ {delta:e}, k {k}, {a:?}: {above:e} {below:e}");
         // Above the exact mean, and by no more than the conjugate of the hinge allows.
         let exact = sorted[..k].iter().sum::<f64>() / k as f64;
-        let size = a.iter().fold(1.0f64, |m, a| m.max(a.abs()));
+        // Numbers and width set the scale of rounding.
+        let size = a.iter().fold(delta.max(1.0), |m, a| m.max(a.abs()));
         assert!(phi >= exact - 1e-15 * size && phi <= exact + delta * a.len() as f64 + 1e-15 * size, "{phi} {exact}");
         // φ is what t gives.
         let t = a[order[0]] - gamma[order[0]];

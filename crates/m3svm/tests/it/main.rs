@@ -12,3 +12,4 @@ mod large;
 mod paper;
 mod program;
 mod threads;
+mod top_k;
