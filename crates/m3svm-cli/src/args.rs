@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
+use m3svm::Model;
 
 pub(crate) use compare::CompareArgs;
 pub(crate) use data::DataArgs;
@@ -114,9 +115,24 @@ pub(crate) struct EvaluateArgs {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) data: DataArgs,
+    /// Also count rows whose class is among the K best scores [default: the k of a topk model]
+    #[arg(long, value_name = "K", allow_negative_numbers = true)]
+    top_k: Option<i128>,
     /// Print the result as JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
+}
+
+impl EvaluateArgs {
+    /// How many of the best classes count, if more than one shall.
+    pub(crate) fn top_k(&self, model: &Model) -> m3svm::Result<Option<usize>> {
+        let Some(typed) = self.top_k else {
+            return Ok(model.spec().loss.top_k().filter(|k| *k > 1));
+        };
+        let k = usize::try_from(typed).ok().filter(|k| (1..model.classes().len()).contains(k));
+        let must = "be at least 1 and less than the number of classes";
+        k.map(Some).ok_or_else(|| m3svm::Error::Param { name: "top-k", value: typed.to_string(), must })
+    }
 }
 
 /// `m3svm inspect`.

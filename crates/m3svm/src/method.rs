@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::loss::{AnyLoss, PairwiseLogistic, SmoothHinge, Softmax};
+use crate::loss::{AnyLoss, PairwiseLogistic, SmoothHinge, Softmax, TopKHinge};
 use crate::penalty::{AnyPenalty, Pairwise, PairwiseRidge, Ridge};
 use crate::scheme::Scheme;
 use crate::spec::Spec;
@@ -25,8 +25,12 @@ pub enum Method {
     Ovo,
     /// Weston and Watkins: hinge on every pair with the true class, ridge.
     Ww,
+    /// Crammer and Singer: hinge on the best wrong class, ridge.
+    Cs,
     /// Bredensteiner and Bennett's M-SVM: the same hinge, squared distances and squared lengths of class vectors.
     Msvm,
+    /// Lapin, Hein and Schiele: hinge on the k best classes, ridge.
+    Topk,
     /// Multinomial logistic regression: softmax with ridge.
     Lr,
 }
@@ -36,8 +40,18 @@ const LAMBDA_OF_C_ONE: f64 = 0.5;
 
 impl Method {
     /// All methods.
-    pub const ALL: [Self; 8] =
-        [Self::M3svm, Self::Ism3, Self::PairwiseLr, Self::Ovr, Self::Ovo, Self::Ww, Self::Msvm, Self::Lr];
+    pub const ALL: [Self; 10] = [
+        Self::M3svm,
+        Self::Ism3,
+        Self::PairwiseLr,
+        Self::Ovr,
+        Self::Ovo,
+        Self::Ww,
+        Self::Cs,
+        Self::Msvm,
+        Self::Topk,
+        Self::Lr,
+    ];
 
     /// The name users type.
     pub fn name(self) -> &'static str {
@@ -48,7 +62,9 @@ impl Method {
             Self::Ovr => "ovr",
             Self::Ovo => "ovo",
             Self::Ww => "ww",
+            Self::Cs => "cs",
             Self::Msvm => "msvm",
+            Self::Topk => "topk",
             Self::Lr => "lr",
         }
     }
@@ -62,6 +78,8 @@ impl Method {
             Self::Ovr => "one-vs-rest hinge, ridge",
             Self::Ovo => "one-vs-one hinge, ridge, votes",
             Self::Ww => "Weston-Watkins: pairwise hinge, ridge",
+            Self::Cs => "Crammer-Singer: hinge of the best wrong class, ridge",
+            Self::Topk => "top-k hinge of the k best classes, ridge",
             Self::Msvm => "Bredensteiner-Bennett M-SVM: pairwise hinge, squared class distances and ridge",
             Self::Lr => "multinomial logistic regression: softmax, ridge",
         }
@@ -71,6 +89,7 @@ impl Method {
     pub fn spec(self) -> Spec {
         let (hinge, smooth) = (AnyLoss::SmoothHinge(SmoothHinge { delta: 0.0 }), AnyLoss::default());
         let (softmax, distances) = (AnyLoss::Softmax(Softmax {}), AnyPenalty::Pairwise(Pairwise::default()));
+        let top = |k| AnyLoss::TopKHinge(TopKHinge { k, delta: 0.0 });
         let ridge = AnyPenalty::Ridge(Ridge { lambda: LAMBDA_OF_C_ONE });
         let (scheme, loss, penalty) = match self {
             Self::M3svm => (Scheme::Joint, smooth, distances),
@@ -79,6 +98,8 @@ impl Method {
             Self::Ovr => (Scheme::OneVsRest, hinge, ridge),
             Self::Ovo => (Scheme::OneVsOne, hinge, ridge),
             Self::Ww => (Scheme::Joint, hinge, ridge),
+            Self::Cs => (Scheme::Joint, top(1), ridge),
+            Self::Topk => (Scheme::Joint, top(2), ridge),
             Self::Msvm => (Scheme::Joint, hinge, AnyPenalty::PairwiseRidge(PairwiseRidge { lambda: LAMBDA_OF_C_ONE })),
             Self::Lr => (Scheme::Joint, softmax, ridge),
         };
@@ -92,6 +113,7 @@ impl Method {
             let named = method.spec();
             spec.scheme == named.scheme
                 && discriminant(&spec.loss) == discriminant(&named.loss)
+                && spec.loss.top_k().is_some_and(|k| k > 1) == named.loss.top_k().is_some_and(|k| k > 1)
                 && discriminant(&spec.penalty) == discriminant(&named.penalty)
         })
     }

@@ -132,6 +132,35 @@ impl Metrics {
     }
 }
 
+/// Share of the rows (by weight) whose true class has one of the k best scores (`scores`: n×c). Of equal scores the first class counts
+/// as better, as in a prediction.
+///
+/// ```
+/// use m3svm::metrics::top_k_accuracy;
+///
+/// let scores = [0.5, 0.3, 0.2, 0.5, 0.3, 0.2];
+/// assert_eq!(top_k_accuracy(&scores, &[1, 2], None, 3, 2)?, 0.5);
+/// # Ok::<(), m3svm::Error>(())
+/// ```
+pub fn top_k_accuracy(scores: &[f64], truth: &[u32], weights: Option<&[f64]>, classes: usize, k: usize) -> Result<f64> {
+    let (what, expected) = ("scores (one per row and class)", truth.len().saturating_mul(classes));
+    if scores.len() != expected {
+        return Err(Error::Shape { what, expected, found: scores.len() });
+    }
+    let (mut right, mut total) = (0.0, 0.0);
+    for (row, (z, &y)) in scores.chunks_exact(classes).zip(truth).enumerate() {
+        let y = y as usize;
+        let Some(own) = z.get(y) else {
+            return Err(Error::UnknownClass { row, label: y.to_string(), known: classes });
+        };
+        let ahead = z.iter().enumerate().filter(|(l, z)| *z > own || (*z == own && *l < y)).count();
+        let weight = weights.and_then(|w| w.get(row)).copied().unwrap_or(1.0);
+        right += if ahead < k { weight } else { 0.0 };
+        total += weight;
+    }
+    Ok(ratio(right, total))
+}
+
 fn ratio(a: f64, b: f64) -> f64 {
     if b == 0.0 { 0.0 } else { a / b }
 }

@@ -224,18 +224,13 @@ impl<'a> Risk<'a> {
                 let dual = &dual[block.start * per..block.end * per];
                 loss.curvature_rows(z, &self.y[block.clone()], dual, &mut h[at..at + block.len() * len]);
             }
-            if loss.shape() != Shape::Softmax && self.weights.is_some() {
+            if self.weights.is_some() {
                 for (i, h) in range.zip(h.chunks_exact_mut(len)) {
                     let weight = self.weight(i);
                     h.iter_mut().for_each(|h| *h *= weight);
                 }
             }
         });
-    }
-
-    /// The sample weight that is not yet inside the stored curvature of row `i`.
-    pub(crate) fn outside_weight(&self, shape: Shape, i: usize) -> f64 {
-        if shape == Shape::Softmax { self.weight(i) } else { 1.0 }
     }
 
     /// Moves the dual state along a full step.
@@ -264,12 +259,7 @@ impl<'a> Risk<'a> {
                 g.fill(0.0);
                 for (at, i) in block.clone().enumerate() {
                     let row = at * c..(at + 1) * c;
-                    let g = &mut g[row.clone()];
-                    shape.apply(&h[i * len..(i + 1) * len], self.y[i] as usize, &scores[row], g);
-                    let weight = self.outside_weight(shape, i);
-                    if weight != 1.0 {
-                        g.iter_mut().for_each(|g| *g *= weight);
-                    }
+                    shape.apply(&h[i * len..(i + 1) * len], self.y[i] as usize, &scores[row.clone()], &mut g[row]);
                 }
                 self.block_pull(block, g, &mut part);
             }

@@ -127,6 +127,7 @@ impl Spec {
         watch: &mut Watch<'_>,
     ) -> Result<(Model, Dataset<'a>)> {
         self.check()?;
+        self.loss.as_dyn().check_classes(data.classes().len())?;
         let started = Instant::now();
         let scorers = self.scheme.scorers(data.classes().len());
         let weights = data.x().cols().saturating_mul(scorers);

@@ -23,7 +23,7 @@ impl SupportVectors {
         let rounded = spec.loss.as_dyn().relaxed(ROUNDING);
         let loss: &dyn Loss = match (&rounded, spec.loss) {
             (Some(rounded), _) => rounded.as_ref(),
-            (None, AnyLoss::SmoothHinge(_)) => spec.loss.as_dyn(),
+            (None, AnyLoss::SmoothHinge(_) | AnyLoss::TopKHinge(_)) => spec.loss.as_dyn(),
             _ => return None,
         };
         let slopes = slopes(spec.scheme, loss, raw, y, classes);

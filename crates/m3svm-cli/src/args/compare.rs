@@ -69,7 +69,7 @@ impl CompareArgs {
     }
 
     fn methods(&self, classes: usize) -> anyhow::Result<Vec<Method>> {
-        let all = || Method::ALL.into_iter().filter(|_| classes > 1);
+        let all = || Method::ALL.into_iter().filter(|m| m.spec().loss.as_dyn().check_classes(classes).is_ok());
         if self.methods.is_empty() || self.methods == ["all"] {
             return Ok(all().collect());
         }

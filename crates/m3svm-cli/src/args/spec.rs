@@ -23,6 +23,8 @@ pub(crate) struct SpecArgs {
     lambda: Option<f64>,
     #[arg(long, value_name = "D", allow_negative_numbers = true, help = delta_help())]
     delta: Option<f64>,
+    #[arg(long, value_name = "K", allow_negative_numbers = true, help = or("How many of the best classes count (topk)", 2))]
+    k: Option<i128>,
     #[arg(long, value_name = "E", allow_negative_numbers = true, help = or("Tiny quadratic term that makes the optimum unique", plain(Spec::default().epsilon)))]
     epsilon: Option<f64>,
     #[arg(long, value_name = "NAME", value_parser = named(PenaltyName::ALL),
@@ -79,7 +81,13 @@ impl SpecArgs {
         match (&mut loss, self.delta) {
             (_, None) => {}
             (AnyLoss::SmoothHinge(hinge), Some(delta)) => hinge.delta = delta,
-            _ => bail!("`--delta` is the smoothing of a pairwise hinge, the method {} has none", method.name()),
+            (AnyLoss::TopKHinge(hinge), Some(delta)) => hinge.delta = delta,
+            _ => bail!("`--delta` is the smoothing of a hinge, the method {} has none", method.name()),
+        }
+        match (method, &mut loss, self.k) {
+            (_, _, None) => {}
+            (Method::Topk, AnyLoss::TopKHinge(hinge), Some(k)) => hinge.k = count("k", k)?,
+            _ => bail!("`--k` belongs to the method topk, the method is {}", method.name()),
         }
         Ok(loss)
     }
@@ -183,8 +191,9 @@ fn lambda_help() -> String {
 }
 
 fn delta_help() -> String {
-    default_by_method("Smoothing of the pairwise hinge, 0 for the exact one", |spec| match spec.loss {
+    default_by_method("Smoothing of the hinge, 0 for the exact one", |spec| match spec.loss {
         AnyLoss::SmoothHinge(hinge) => Some(hinge.delta),
+        AnyLoss::TopKHinge(hinge) => Some(hinge.delta),
         _ => None,
     })
 }

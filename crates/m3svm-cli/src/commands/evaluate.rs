@@ -1,7 +1,7 @@
 //! `m3svm evaluate`.
 
 use m3svm::Model;
-use m3svm::metrics::{Metrics, Scores};
+use m3svm::metrics::{Metrics, Scores, top_k_accuracy};
 use m3svm_io::LabelUse;
 use serde_json::json;
 
@@ -19,11 +19,19 @@ pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
     let read = args.data.read_for(&args.file, &model, LabelUse::Required)?;
     let truth = read.class_numbers(&model)?;
     let predicted = model.predict(&read.x)?;
-    let metrics = Metrics::new(&truth, &predicted, read.weights.as_deref(), model.classes().len())?;
+    let (classes, weights) = (model.classes().len(), read.weights.as_deref());
+    let metrics = Metrics::new(&truth, &predicted, weights, classes)?;
+    let top = match args.top_k(&model)? {
+        Some(k) => Some((k, top_k_accuracy(&model.scores(&read.x)?, &truth, weights, classes, k)?)),
+        None => None,
+    };
     if args.json {
-        return print(&format!("{}\n", as_json(&model, &metrics)));
+        return print(&format!("{}\n", as_json(&model, &metrics, top)));
     }
-    let title = format!("{}: {}", report::file(&read.file), plural(metrics.rows, "row"));
+    let mut title = format!("{}: {}", report::file(&read.file), plural(metrics.rows, "row"));
+    if let Some((k, accuracy)) = top {
+        title += &format!(", among the best {k} {}", percent(accuracy));
+    }
     print(&text(&title, model.classes(), &metrics))
 }
 
@@ -76,7 +84,7 @@ fn mistakes(classes: &[String], metrics: &Metrics) -> String {
     format!("\nMost confused\n{}", table::table(&rows, 2))
 }
 
-fn as_json(model: &Model, metrics: &Metrics) -> serde_json::Value {
+fn as_json(model: &Model, metrics: &Metrics, top: Option<(usize, f64)>) -> serde_json::Value {
     let classes = model.classes();
     let per_class = classes.iter().zip(&metrics.per_class).map(|(name, s)| {
         json!({"class": name, "precision": s.precision, "recall": s.recall, "f1": s.f1, "support": s.support})
@@ -88,6 +96,8 @@ fn as_json(model: &Model, metrics: &Metrics) -> serde_json::Value {
     json!({
         "rows": metrics.rows,
         "accuracy": metrics.accuracy,
+        "top_k": top.map(|(k, _)| k),
+        "top_k_accuracy": top.map(|(_, accuracy)| accuracy),
         "macro_average": metrics.macro_average,
         "weighted_average": metrics.weighted_average,
         "per_class": per_class.collect::<Vec<_>>(),

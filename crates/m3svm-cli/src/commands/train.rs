@@ -111,6 +111,7 @@ fn as_json(model: &Model) -> Value {
     let (margin, k, l) = model.min_margin();
     let delta = match spec.loss {
         AnyLoss::SmoothHinge(hinge) => Some(hinge.delta),
+        AnyLoss::TopKHinge(hinge) => Some(hinge.delta),
         _ => None,
     };
     json!({
@@ -119,6 +120,7 @@ fn as_json(model: &Model) -> Value {
         "p": spec.penalty.p(),
         "lambda": spec.penalty.lambda(),
         "delta": delta,
+        "k": spec.loss.top_k(),
         "epsilon": spec.epsilon,
         "rows": training.rows,
         "features": model.features(),

@@ -53,7 +53,7 @@ fn wrong_settings() {
     assert_snapshot!(train("--solver adam --batch 0"), @"error: `batch` must be at least 1, found 0");
     assert_snapshot!(train("--batch 10"), @"error: `--batch` belongs to the solver adam, the solver is auto");
     assert_snapshot!(train("--learning-rate 1"), @"error: `--learning-rate` belongs to the solver adam, the solver is auto");
-    assert_snapshot!(train("--method ism3 --delta 1"), @"error: `--delta` is the smoothing of a pairwise hinge, the method ism3 has none");
+    assert_snapshot!(train("--method ism3 --delta 1"), @"error: `--delta` is the smoothing of a hinge, the method ism3 has none");
     assert_snapshot!(train("--penalty ridge --p 3"), @"error: `--p` is the power of distances of class vectors, this penalty has none");
     assert_snapshot!(train("--penalty none --lambda 3"), @"error: `--lambda` is the strength of a penalty, the penalty is none");
     assert_snapshot!(train("--class-weight rose=2"), @"error: `class-weight` must name classes of the data, found rose");

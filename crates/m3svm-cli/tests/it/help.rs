@@ -68,13 +68,17 @@ fn train() {
                               ovr: one-vs-rest hinge, ridge
                               ovo: one-vs-one hinge, ridge, votes
                               ww: Weston-Watkins: pairwise hinge, ridge
+                              cs: Crammer-Singer: hinge of the best wrong class, ridge
                               msvm: Bredensteiner-Bennett M-SVM: pairwise hinge, squared class distances
                               and ridge
+                              topk: top-k hinge of the k best classes, ridge
                               lr: multinomial logistic regression: softmax, ridge
           --p <P>             Power of the penalty; large P lifts the smallest margin [default: 4]
-          --lambda <L>        Strength of the penalty [default: 0.001, 0.5 for ovr ovo ww msvm lr]
-          --delta <D>         Smoothing of the pairwise hinge, 0 for the exact one [default: 0.01, 0 for
-                              ovr ovo ww msvm]
+          --lambda <L>        Strength of the penalty [default: 0.001, 0.5 for ovr ovo ww cs msvm topk
+                              lr]
+          --delta <D>         Smoothing of the hinge, 0 for the exact one [default: 0.01, 0 for ovr ovo
+                              ww cs msvm topk]
+          --k <K>             How many of the best classes count (topk) [default: 2]
           --epsilon <E>       Tiny quadratic term that makes the optimum unique [default: 1e-6]
           --penalty <NAME>    Penalty, instead of the method's own: distances of class vectors in the
                               norm l2 or l1, plain ridge, or none [possible values: l2, l1, ridge, none]
@@ -162,6 +166,8 @@ fn evaluate() {
                                   found out]
           --header                The first line of a CSV file has column names [default: found out]
           --no-header             The first line of a CSV file is data
+          --top-k <K>             Also count rows whose class is among the K best scores [default: the k
+                                  of a topk model]
 
     Output:
           --json  Print the result as JSON
@@ -189,7 +195,7 @@ fn usage_errors_have_exit_code_2() {
     let output = lab.run("train iris.csv --method svm");
     assert_snapshot!(stderr(&output), @"
     error: invalid value 'svm' for '--method <NAME>'
-      [possible values: m3svm, ism3, pairwise-lr, ovr, ovo, ww, msvm, lr]
+      [possible values: m3svm, ism3, pairwise-lr, ovr, ovo, ww, cs, msvm, topk, lr]
 
       tip: a similar value exists: 'msvm'
 

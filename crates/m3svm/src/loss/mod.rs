@@ -3,15 +3,19 @@
 //! One file per loss. A new loss is its file, one arm of [`AnyLoss`] and one line of [`AnyLoss::examples`];
 //! a loss that only you need implements [`Loss`] (two methods) and is handed to [`crate::Risk`] directly.
 
+mod hinge;
 mod pairwise_logistic;
 mod smooth_hinge;
 mod softmax;
+mod top_k_hinge;
+mod top_mean;
 
 use serde::{Deserialize, Serialize};
 
 pub use pairwise_logistic::PairwiseLogistic;
 pub use smooth_hinge::SmoothHinge;
 pub use softmax::Softmax;
+pub use top_k_hinge::TopKHinge;
 
 use crate::error::Result;
 
@@ -20,8 +24,10 @@ use crate::error::Result;
 pub enum Shape {
     /// c numbers `h`: `Σ_{k≠y} hₖ (eₖ − e_y)(eₖ − e_y)ᵀ`, with `h_y = 0`. Every class is compared with the true one.
     Star,
-    /// c numbers `q`: `diag(q) − q qᵀ`. Every class is compared with every other.
-    Softmax,
+    /// c numbers `h`: `diag(h) − h hᵀ/Σh`. Every class is compared with every other.
+    Simplex,
+    /// 2c + 1 numbers `h`, `p` and `w`: `diag(h) − h hᵀ/Σh + p pᵀ/w`, with `Σp = 0`.
+    SimplexAndLine,
     /// The c×c matrix itself.
     Dense,
 }
@@ -30,7 +36,8 @@ impl Shape {
     /// Numbers per row.
     pub fn len(self, classes: usize) -> usize {
         match self {
-            Self::Star | Self::Softmax => classes,
+            Self::Star | Self::Simplex => classes,
+            Self::SimplexAndLine => 2 * classes + 1,
             Self::Dense => classes * classes,
         }
     }
@@ -47,9 +54,16 @@ impl Shape {
                 }
                 out[y] -= sum;
             }
-            Self::Softmax => {
-                let mean: f64 = h.iter().zip(v).map(|(q, v)| q * v).sum();
+            Self::Simplex => {
+                let sum = h.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+                let mean = h.iter().zip(v).map(|(h, v)| h * v).sum::<f64>() / sum;
                 (0..v.len()).for_each(|k| out[k] += h[k] * (v[k] - mean));
+            }
+            Self::SimplexAndLine => {
+                let (h, line) = h.split_at(v.len());
+                Self::Simplex.apply(h, y, v, out);
+                let along = line.iter().zip(v).map(|(p, v)| p * v).sum::<f64>() / line[v.len()].max(f64::MIN_POSITIVE);
+                out.iter_mut().zip(line).for_each(|(o, p)| *o += p * along);
             }
             Self::Dense => {
                 for (row, o) in h.chunks_exact(v.len()).zip(out) {
@@ -65,7 +79,11 @@ impl Shape {
             Self::Star if y == k => h[l],
             Self::Star if y == l => h[k],
             Self::Star => 0.0,
-            Self::Softmax => h[k] * h[l],
+            Self::Simplex => h[k] * (h[l] / h.iter().sum::<f64>().max(f64::MIN_POSITIVE)),
+            Self::SimplexAndLine => {
+                let (h, line) = h.split_at(h.len() / 2);
+                Self::Simplex.pair(h, y, k, l) - line[k] * (line[l] / line[h.len()].max(f64::MIN_POSITIVE))
+            }
             Self::Dense => -h[k * h.len().isqrt() + l],
         }
     }
@@ -87,6 +105,11 @@ pub trait Loss: Send + Sync + std::fmt::Debug {
 
     /// Refuses parameters outside their range.
     fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Refuses parameters that do not go with the number of classes.
+    fn check_classes(&self, _classes: usize) -> Result<()> {
         Ok(())
     }
 
@@ -171,16 +194,28 @@ pub enum AnyLoss {
     Softmax(Softmax),
     /// See [`PairwiseLogistic`].
     PairwiseLogistic(PairwiseLogistic),
+    /// See [`TopKHinge`].
+    TopKHinge(TopKHinge),
 }
 
 impl AnyLoss {
-    /// One of each, for test tables, help texts and docs.
+    /// One of each, and two where parameters change the kind of a loss, for test tables, help texts and docs.
     pub fn examples() -> Vec<Self> {
         vec![
             Self::SmoothHinge(SmoothHinge { delta: 0.5 }),
             Self::Softmax(Softmax {}),
             Self::PairwiseLogistic(PairwiseLogistic {}),
+            Self::TopKHinge(TopKHinge { k: 1, delta: 0.5 }),
+            Self::TopKHinge(TopKHinge { k: 2, delta: 0.5 }),
         ]
+    }
+
+    /// How many of the best classes count, where the loss says so.
+    pub fn top_k(&self) -> Option<usize> {
+        match self {
+            Self::TopKHinge(loss) => Some(loss.k),
+            _ => None,
+        }
     }
 
     /// The loss behind the name.
@@ -189,6 +224,7 @@ impl AnyLoss {
             Self::SmoothHinge(l) => l,
             Self::Softmax(l) => l,
             Self::PairwiseLogistic(l) => l,
+            Self::TopKHinge(l) => l,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::hinge::Hinge;
 use super::{Loss, Shape};
 use crate::error::{Error, Result};
 use crate::kernel::vectorised;
@@ -27,52 +28,30 @@ impl Default for SmoothHinge {
 }
 
 impl SmoothHinge {
-    /// g′(γ) with r = √(γ² + δ²); ½ at the kink of the exact hinge. Written without cancellation for γ ≪ 0.
-    #[inline(always)]
-    fn slope(&self, gamma: f64, r: f64) -> f64 {
-        if r == 0.0 {
-            return 0.5;
-        }
-        if gamma > 0.0 { 0.5 * (1.0 + gamma / r) } else { 0.5 * self.delta * self.delta / (r * (r - gamma)) }
+    fn hinge(&self) -> Hinge {
+        Hinge::new(self.delta)
     }
+}
 
-    /// g(γ), likewise.
-    #[inline(always)]
-    fn value(&self, gamma: f64, r: f64) -> f64 {
-        if gamma > 0.0 {
-            0.5 * (gamma + r)
-        } else if r == 0.0 {
-            0.0
-        } else {
-            0.5 * self.delta * self.delta / (r - gamma)
-        }
+/// Fills `out` with a function of γ for every row and class; 0 for the true class.
+#[inline(always)]
+fn fill(z: &[f64], y: &[u32], out: &mut [f64], f: impl Fn(usize, f64) -> f64) {
+    let c = z.len() / y.len().max(1);
+    for ((z, out), y) in z.chunks_exact(c).zip(out.chunks_exact_mut(c)).zip(y) {
+        let base = 1.0 - z[*y as usize];
+        out.iter_mut().zip(z).for_each(|(out, z)| *out = base + z);
     }
-
-    /// The v that makes the curvature that of the secant over the whole step. For entries that jumped over the kink and so
-    /// cut the step short: the next one then sees them coming.
-    #[inline(always)]
-    fn secant(gamma: f64, moved: f64, r: f64, delta2: f64) -> f64 {
-        let end = gamma + moved;
-        let h = 0.5 * (end / (end * end + delta2).sqrt() - gamma / r) / moved;
-        ((1.0 - 2.0 * r * h) * r / gamma).clamp(-1.0, 1.0)
-    }
-
-    /// h = (1 − v·γ/r)/(2r), the primal-dual curvature; δ²/(2r³) once v = γ/r.
-    #[inline(always)]
-    fn weight(gamma: f64, r: f64, v: f64) -> f64 {
-        (r - v * gamma).max(0.0) / (2.0 * r * r)
-    }
+    out.iter_mut().enumerate().for_each(|(at, out)| *out = f(at, *out));
+    out.chunks_exact_mut(c).zip(y).for_each(|(out, y)| out[*y as usize] = 0.0);
 }
 
 impl Loss for SmoothHinge {
     fn value_grad(&self, z: &[f64], y: usize, dz: &mut [f64]) -> f64 {
         let (mut value, mut sum) = (0.0, 0.0);
         for k in 0..z.len() {
-            let gamma = 1.0 - z[y] + z[k];
-            let r = (gamma * gamma + self.delta * self.delta).sqrt();
             if k != y {
-                let slope = self.slope(gamma, r);
-                value += self.value(gamma, r);
+                let (part, slope) = self.hinge().value_slope(1.0 - z[y] + z[k]);
+                value += part;
                 sum += slope;
                 dz[k] = slope;
             }
@@ -84,9 +63,9 @@ impl Loss for SmoothHinge {
     fn value_grad_rows(&self, z: &[f64], y: &[u32], dz: &mut [f64], values: &mut [f64]) {
         const BLOCK: usize = 512;
         let c = z.len() / y.len().max(1);
-        let delta2 = self.delta * self.delta;
+        let hinge = self.hinge();
         // The class itself enters as γ = 1 and is taken out again: one loop over all entries, without a branch, vectorises.
-        let own = 0.5 * (1.0 + (1.0 + delta2).sqrt());
+        let own = hinge.value_slope(1.0).0;
         let rows = (BLOCK / c).max(1);
         let mut xi = [0.0; BLOCK];
         let mut wide = if c > BLOCK { vec![0.0; c] } else { Vec::new() };
@@ -102,13 +81,7 @@ impl Loss for SmoothHinge {
                     }
                     let xi = &mut xi[..z.len()];
                     for (g, xi) in dz.iter_mut().zip(xi.iter_mut()) {
-                        let gamma = *g;
-                        let r = (gamma * gamma + delta2).sqrt();
-                        // |γ| + r never cancels; `far` is the small one of the two roots ξ, s with ξ·s = δ²/4.
-                        let near = 0.5 * (gamma.abs() + r);
-                        let far = if near > 0.0 { 0.25 * delta2 / near } else { 0.0 };
-                        *xi = if gamma > 0.0 { near } else { far };
-                        *g = if r > 0.0 { *xi / r } else { 0.5 };
+                        (*xi, *g) = hinge.value_slope(*g);
                     }
                     let sums = dz.chunks_exact_mut(c).zip(xi.chunks_exact(c));
                     for ((dz, xi), (y, value)) in sums.zip(y.iter().zip(values)) {
@@ -123,11 +96,7 @@ impl Loss for SmoothHinge {
 
     fn hess_vec(&self, z: &[f64], y: usize, v: &[f64], out: &mut [f64]) {
         let mut h = vec![0.0; z.len()];
-        for k in (0..z.len()).filter(|&k| k != y) {
-            let gamma = 1.0 - z[y] + z[k];
-            let r = (gamma * gamma + self.delta * self.delta).sqrt();
-            h[k] = if r > 0.0 { 0.5 * self.delta * self.delta / (r * r * r) } else { 0.0 };
-        }
+        self.hessian_rows(z, &[y as u32], &mut h);
         out.fill(0.0);
         Shape::Star.apply(&h, y, v, out);
     }
@@ -160,51 +129,24 @@ impl Loss for SmoothHinge {
     }
 
     fn curvature_rows(&self, z: &[f64], y: &[u32], dual: &[f64], h: &mut [f64]) {
-        let c = z.len() / y.len().max(1);
-        let delta2 = self.delta * self.delta;
+        let hinge = self.hinge();
         vectorised(
             #[inline(always)]
-            || {
-                for ((z, h), y) in z.chunks_exact(c).zip(h.chunks_exact_mut(c)).zip(y) {
-                    let base = 1.0 - z[*y as usize];
-                    h.iter_mut().zip(z).for_each(|(h, z)| *h = base + z);
-                }
-                for (h, v) in h.iter_mut().zip(dual) {
-                    let gamma = *h;
-                    *h = Self::weight(gamma, (gamma * gamma + delta2).sqrt(), *v);
-                }
-                h.chunks_exact_mut(c).zip(y).for_each(|(h, y)| h[*y as usize] = 0.0);
-            },
+            || fill(z, y, h, |at, gamma| hinge.weight(gamma, dual[at])),
         );
     }
 
     fn hessian_rows(&self, z: &[f64], y: &[u32], h: &mut [f64]) {
-        let c = z.len() / y.len().max(1);
-        let delta2 = self.delta * self.delta;
+        let hinge = self.hinge();
         vectorised(
             #[inline(always)]
-            || {
-                for ((z, h), y) in z.chunks_exact(c).zip(h.chunks_exact_mut(c)).zip(y) {
-                    let base = 1.0 - z[*y as usize];
-                    h.iter_mut().zip(z).for_each(|(h, z)| *h = base + z);
-                }
-                for h in h.iter_mut() {
-                    let square = *h * *h + delta2;
-                    *h = 0.5 * delta2 / (square * square.sqrt()).max(f64::MIN_POSITIVE);
-                }
-                h.chunks_exact_mut(c).zip(y).for_each(|(h, y)| h[*y as usize] = 0.0);
-            },
+            || fill(z, y, h, |_, gamma| hinge.bend(gamma)),
         );
     }
 
-    /// Linearises r·v = γ: Δv = (γ − rv)/r + (1 − vγ/r)Δγ/r. Each entry is then clipped on its own (one common step length for
-    /// all of v, the textbook rule, is blocked by single entries) and may use up at most 95 % of its distance to ±1, or
-    /// the curvature would forget in one step that the entry was active.
     fn dual_rows(&self, z: &[f64], y: &[u32], step: &[f64], taken: f64, dual: &mut [f64]) {
-        const KEEP: f64 = 0.05;
         let c = z.len() / y.len().max(1);
-        let delta2 = self.delta * self.delta;
-        let short = taken < 0.2;
+        let (hinge, short) = (self.hinge(), taken < 0.2);
         vectorised(
             #[inline(always)]
             || {
@@ -213,13 +155,7 @@ impl Loss for SmoothHinge {
                     let (z, step, v) = (&z[row.clone()], &step[row.clone()], &mut dual[row]);
                     let (base, shift) = (1.0 - z[y], step[y]);
                     for ((v, z), step) in v.iter_mut().zip(z).zip(step) {
-                        let (gamma, moved) = (base + z, step - shift);
-                        let r = (gamma * gamma + delta2).sqrt();
-                        let next = gamma / r + (1.0 - *v * gamma / r) * moved / r;
-                        *v = next.clamp(-1.0 + KEEP * (1.0 + *v), 1.0 - KEEP * (1.0 - *v));
-                        if short && gamma * (gamma + moved) < 0.0 {
-                            *v = Self::secant(gamma, moved, r, delta2);
-                        }
+                        *v = hinge.moved_dual(base + z, step - shift, short, *v);
                     }
                 }
             },

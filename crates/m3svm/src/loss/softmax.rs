@@ -35,7 +35,7 @@ impl Loss for Softmax {
         let mut q = z.to_vec();
         normalise(&mut q);
         out.fill(0.0);
-        Shape::Softmax.apply(&q, y, v, out);
+        Shape::Simplex.apply(&q, y, v, out);
     }
 
     fn describe(&self) -> String {
@@ -43,7 +43,7 @@ impl Loss for Softmax {
     }
 
     fn shape(&self) -> Shape {
-        Shape::Softmax
+        Shape::Simplex
     }
 
     fn curvature_rows(&self, z: &[f64], y: &[u32], _dual: &[f64], h: &mut [f64]) {

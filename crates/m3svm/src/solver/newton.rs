@@ -199,7 +199,12 @@ impl<'a> Path<'a> {
         self.mu = mu.max(FINEST);
         self.loss = self.risk.loss.relaxed(self.mu);
         self.penalty = self.risk.penalty.relaxed(self.mu);
-        self.at_end = (self.loss.is_none() && self.penalty.is_none()) || self.mu <= FINEST;
+        self.at_end = self.is_finest();
+    }
+
+    /// Whether there is nothing left to refine.
+    fn is_finest(&self) -> bool {
+        (self.loss.is_none() && self.penalty.is_none()) || self.mu <= FINEST
     }
 
     /// Value, gradient and certificate at the current point.
@@ -217,10 +222,9 @@ impl<'a> Path<'a> {
         self.grad.copy_from_slice(&self.loss_grad);
         self.value = sums.value + self.risk.penalty_grad(penalty, &self.theta, &mut self.grad);
         let objective = if self.loss.is_none() && self.penalty.is_none() { self.value } else { self.exact_value() };
-        // What rounding off costs at this point: once it is far below the tolerance, finer is only harder.
-        if self.value - objective <= 0.05 * self.tol * objective {
-            self.at_end = true;
-        }
+        // What rounding off costs at this point: once it is far below the tolerance, finer is only harder. Asked anew at every point:
+        // away from the path few rows are near a kink, and the cost looks smaller than it will be.
+        self.at_end = self.is_finest() || self.value - objective <= 0.05 * self.tol * objective;
         self.remember(objective, bounded.then_some(sums));
     }
 
@@ -311,7 +315,7 @@ impl<'a> Path<'a> {
         let Some(found) = found else {
             // Rounding blocks this level of smoothing; the next one may still gain.
             self.stalled += 1;
-            if (self.loss.is_none() && self.penalty.is_none()) || self.mu <= FINEST || self.stalled > 5 {
+            if self.is_finest() || self.stalled > 5 {
                 return false;
             }
             self.relax(self.mu * 0.1);
@@ -332,7 +336,7 @@ impl<'a> Path<'a> {
         }
         if self.stalled > 5 {
             // Finer smoothing is the last resort where rounding off still hides the gap.
-            if (self.loss.is_none() && self.penalty.is_none()) || self.mu <= FINEST {
+            if self.is_finest() {
                 return false;
             }
             self.stalled = 0;

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use m3svm::loss::SmoothHinge;
+use m3svm::loss::{SmoothHinge, TopKHinge};
 use m3svm::penalty::{Norm, Pairwise};
 use m3svm::solver::{Limits, Solution};
 use m3svm::{AnyLoss, AnyPenalty, AnySolver, Certificate, Dataset, Features, Model, Risk, Scaling, Spec};
@@ -177,6 +177,10 @@ pub(crate) fn parse_csv(text: &str) -> Problem {
 
 pub(crate) fn hinge(delta: f64) -> AnyLoss {
     AnyLoss::SmoothHinge(SmoothHinge { delta })
+}
+
+pub(crate) fn top_k(k: usize, delta: f64) -> AnyLoss {
+    AnyLoss::TopKHinge(TopKHinge { k, delta })
 }
 
 pub(crate) fn pairwise(lambda: f64, p: f64) -> AnyPenalty {

@@ -1,14 +1,23 @@
-//! The exact hinge problem against an independent conic solver.
+//! The problems of the exact hinge and of the exact top-k hinge against an independent conic solver.
 
 use m3svm::penalty::{NoPenalty, Norm, Pairwise, PairwiseRidge, Ridge};
-use m3svm::{AnyPenalty, Objective, Risk, Spec, Stop};
+use m3svm::{AnyLoss, AnyPenalty, Objective, Risk, Spec, Stop};
 
-use crate::common::{Problem, apart, hinge, none, spec, theta};
-use crate::program::{add_pairwise, hinge_program};
+use crate::common::{Problem, apart, hinge, none, spec, theta, top_k};
+use crate::program::{add_pairwise, hinge_program, top_k_program};
 
 /// Minimum by the conic solver.
-fn reference(problem: &Problem, penalty: &AnyPenalty, epsilon: f64, intercept: bool) -> (f64, Vec<f64>) {
-    let mut program = hinge_program(problem, epsilon, intercept);
+fn reference(
+    problem: &Problem,
+    loss: &AnyLoss,
+    penalty: &AnyPenalty,
+    epsilon: f64,
+    intercept: bool,
+) -> (f64, Vec<f64>) {
+    let mut program = match loss {
+        AnyLoss::TopKHinge(loss) => top_k_program(problem, loss.k, epsilon, intercept),
+        _ => hinge_program(problem, epsilon, intercept),
+    };
     match penalty {
         AnyPenalty::Pairwise(penalty) => add_pairwise(&mut program, problem, penalty),
         AnyPenalty::Ridge(Ridge { lambda }) => {
@@ -26,14 +35,15 @@ fn reference(problem: &Problem, penalty: &AnyPenalty, epsilon: f64, intercept: b
 }
 
 /// Checks the value and both sides of the certificate; what is left to say is whether the proof is complete.
-fn agree(problem: &Problem, penalty: AnyPenalty, epsilon: f64, intercept: bool) -> Option<String> {
-    let (expected, point) = reference(problem, &penalty, epsilon, intercept);
-    let spec = Spec { epsilon, intercept, ..spec(hinge(0.0), penalty) };
+fn agree(problem: &Problem, loss: AnyLoss, penalty: AnyPenalty, epsilon: f64, intercept: bool) -> Option<String> {
+    let (expected, point) = reference(problem, &loss, &penalty, epsilon, intercept);
+    let spec = Spec { epsilon, intercept, ..spec(loss, penalty) };
     let data = problem.dense();
     let model = spec.fit(&data).unwrap();
     let certificate = model.certificate();
     let bound = certificate.lower_bound.unwrap();
-    let label = format!("{penalty:?} n {} intercept {intercept}: conic {expected}, found {certificate:?}", problem.n);
+    let label =
+        format!("{loss:?} {penalty:?} n {} intercept {intercept}: conic {expected}, found {certificate:?}", problem.n);
     assert!(apart(certificate.objective, expected) < 1e-6, "{label}");
     let slack = 1e-7 * expected.max(1.0);
     assert!(bound <= expected + slack, "{label}");
@@ -65,7 +75,7 @@ fn problems() -> Vec<Problem> {
 fn each(penalties: &[AnyPenalty]) {
     let problems = problems();
     let all = problems.iter().flat_map(|x| penalties.iter().map(move |p| (x, *p)));
-    proven(all.map(|(problem, penalty)| agree(problem, penalty, 1e-3, true)));
+    proven(all.map(|(problem, penalty)| agree(problem, hinge(0.0), penalty, 1e-3, true)));
 }
 
 fn proven(failures: impl Iterator<Item = Option<String>>) {
@@ -128,7 +138,7 @@ fn weighted_samples() {
             w[1] = 0.0;
         }
         for penalty in [l2(0.05, 1.0), l2(0.1, 2.0), l2(0.01, 4.0), l1(0.1, 1.0)] {
-            results.push(agree(&problem, penalty, 1e-3, true));
+            results.push(agree(&problem, hinge(0.0), penalty, 1e-3, true));
         }
     }
     proven(results.into_iter());
@@ -139,8 +149,24 @@ fn without_an_intercept_and_with_the_default_epsilon() {
     let mut results = Vec::new();
     for problem in problems() {
         for penalty in [l2(0.05, 1.0), l2(0.1, 2.0), l2(0.01, 4.0)] {
-            results.push(agree(&problem, penalty, 1e-6, false));
-            results.push(agree(&problem, penalty, 1e-6, true));
+            results.push(agree(&problem, hinge(0.0), penalty, 1e-6, false));
+            results.push(agree(&problem, hinge(0.0), penalty, 1e-6, true));
+        }
+    }
+    proven(results.into_iter());
+}
+
+#[test]
+fn the_top_k_hinge_is_a_quadratic_program() {
+    let mut results = Vec::new();
+    for problem in [Problem::random(2, 30, 4, 4), Problem::random(4, 30, 3, 5).weighted(3), problems().remove(3)] {
+        for k in 1..problem.c.min(4) {
+            for lambda in [1e-2, 1.0] {
+                for penalty in [AnyPenalty::Ridge(Ridge { lambda }), l2(lambda, 1.0), l2(lambda, 2.0)] {
+                    results.push(agree(&problem, top_k(k, 0.0), penalty, 1e-3, true));
+                }
+            }
+            results.push(agree(&problem, top_k(k, 0.0), AnyPenalty::Ridge(Ridge { lambda: 0.1 }), 1e-6, false));
         }
     }
     proven(results.into_iter());

@@ -4,9 +4,10 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use flate2::read::GzDecoder;
-use m3svm::{Dataset, Features, Scaling, Spec, Stop};
+use m3svm::penalty::Ridge;
+use m3svm::{AnyPenalty, Dataset, Features, Scaling, Spec, Stop};
 
-use crate::common::{Problem, newton, none, pairwise, parse_csv};
+use crate::common::{Problem, newton, none, pairwise, parse_csv, top_k};
 
 /// The text of a file of the data folder, if there is one.
 fn data_file(name: &str) -> Option<String> {
@@ -65,6 +66,19 @@ fn grid(name: &str, data: &Dataset<'_>) {
     none(&failures);
 }
 
+/// The exact top-k hinge at every k × λ with ridge, and with pair distances.
+fn top_k_grid(name: &str, data: &Dataset<'_>) {
+    let mut failures = Vec::new();
+    for k in 1..data.classes().len().min(4) {
+        let ridge = [1e-4, 1e-2, 1.0, 100.0].map(|lambda| AnyPenalty::Ridge(Ridge { lambda }));
+        for penalty in ridge.into_iter().chain([pairwise(1e-2, 1.0), pairwise(1e-2, 4.0)]) {
+            let spec = Spec { loss: top_k(k, 0.0), penalty, solver: newton(), tol: 1e-8, ..Spec::default() };
+            failures.extend(solved(name, data, &spec).map(|text| format!("k {k}: {text}")));
+        }
+    }
+    none(&failures);
+}
+
 #[test]
 fn iris_is_solved_at_every_p_and_lambda() {
     grid("iris", &Problem::iris().dense());
@@ -82,21 +96,28 @@ fn iris_is_solved_under_every_scaling() {
 }
 
 macro_rules! grids {
-    ($($test:ident: $name:literal)*) => {$(
+    ($($test:ident, $top_k:ident: $name:literal)*) => {$(
         #[test]
         fn $test() {
             if let Some(data) = table($name) {
                 grid($name, &data);
             }
         }
+
+        #[test]
+        fn $top_k() {
+            if let Some(data) = table($name) {
+                top_k_grid($name, &data);
+            }
+        }
     )*};
 }
 
 grids! {
-    iris_from_the_data_folder_is_solved_at_every_p_and_lambda: "iris"
-    wine_is_solved_at_every_p_and_lambda: "wine"
-    glass_is_solved_at_every_p_and_lambda: "glass"
-    vehicle_is_solved_at_every_p_and_lambda: "vehicle"
-    dermatology_is_solved_at_every_p_and_lambda: "dermatology"
-    segment_is_solved_at_every_p_and_lambda: "segment"
+    iris_from_the_data_folder_is_solved_at_every_p_and_lambda, iris_is_solved_at_every_k: "iris"
+    wine_is_solved_at_every_p_and_lambda, wine_is_solved_at_every_k: "wine"
+    glass_is_solved_at_every_p_and_lambda, glass_is_solved_at_every_k: "glass"
+    vehicle_is_solved_at_every_p_and_lambda, vehicle_is_solved_at_every_k: "vehicle"
+    dermatology_is_solved_at_every_p_and_lambda, dermatology_is_solved_at_every_k: "dermatology"
+    segment_is_solved_at_every_p_and_lambda, segment_is_solved_at_every_k: "segment"
 }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use m3svm::{AnyLoss, ClassWeight, Features, Model, Scaling, Spec, Stop};
 
-use crate::common::{Problem, Random, apart, distance, far, hinge, pairwise, reach, spec, theta};
+use crate::common::{Problem, Random, apart, distance, far, hinge, pairwise, reach, spec, theta, top_k};
 
 const EPSILON: f64 = 1e-3;
 
 fn fits() -> Vec<Spec> {
     let mut all = Vec::new();
-    for loss in [hinge(0.01), AnyLoss::examples()[1], AnyLoss::examples()[2]] {
+    for loss in [hinge(0.01), AnyLoss::examples()[1], AnyLoss::examples()[2], top_k(1, 0.0), top_k(2, 0.0)] {
         for (lambda, p) in [(0.05, 1.0), (0.02, 2.0), (0.01, 4.0)] {
             all.push(Spec { epsilon: EPSILON, tol: 1e-9, ..spec(loss, pairwise(lambda, p)) });
         }

@@ -15,3 +15,4 @@ mod program;
 mod rivals;
 mod schemes;
 mod threads;
+mod top_k;

@@ -122,12 +122,18 @@ pub(crate) fn pairs(c: usize) -> Vec<(usize, usize)> {
     (0..c).flat_map(|k| (k + 1..c).map(move |l| (k, l))).collect()
 }
 
-/// Σ ωᵢ Σ_{k≠y} [1 − (z_y − zₖ)]₊ + ε‖θ‖².
-pub(crate) fn hinge_program(problem: &Problem, epsilon: f64, intercept: bool) -> Program {
+/// ε‖θ‖², the start of every program.
+fn ridged(problem: &Problem, epsilon: f64, intercept: bool) -> Program {
     let mut program = Program::default();
     parameters(&mut program, problem, intercept);
     let size = program.linear.len();
     (0..size).for_each(|j| program.product(j, j, epsilon));
+    program
+}
+
+/// Σ ωᵢ Σ_{k≠y} [1 − (z_y − zₖ)]₊ + ε‖θ‖².
+pub(crate) fn hinge_program(problem: &Problem, epsilon: f64, intercept: bool) -> Program {
+    let mut program = ridged(problem, epsilon, intercept);
     for i in 0..problem.n {
         let weight = problem.weights.as_ref().map_or(1.0, |w| w[i]);
         for k in (0..problem.c).filter(|k| *k != problem.y[i] as usize) {
@@ -136,6 +142,26 @@ pub(crate) fn hinge_program(problem: &Problem, epsilon: f64, intercept: bool) ->
             terms.push((slack, 1.0));
             program.nonnegative(vec![(terms, -1.0), (vec![(slack, 1.0)], 0.0)]);
         }
+    }
+    program
+}
+
+/// Σ ωᵢ max(0, mean of the k largest 1[j≠y] − (z_y − zⱼ)) + ε‖θ‖²: `s ≥ 0`, `s ≥ t + Σⱼ ξⱼ/k`, `ξⱼ ≥ 0`, `ξⱼ ≥ aⱼ − t`.
+pub(crate) fn top_k_program(problem: &Problem, k: usize, epsilon: f64, intercept: bool) -> Program {
+    let mut program = ridged(problem, epsilon, intercept);
+    for i in 0..problem.n {
+        let weight = problem.weights.as_ref().map_or(1.0, |w| w[i]);
+        let (s, t) = (program.variables(1, weight), program.variables(1, 0.0));
+        let first = program.variables(problem.c, 0.0);
+        let mut mean = vec![(s, 1.0), (t, -1.0)];
+        for j in 0..problem.c {
+            let wrong = j != problem.y[i] as usize;
+            let mut terms = if wrong { lead(problem, intercept, i, j) } else { Vec::new() };
+            terms.extend([(first + j, 1.0), (t, 1.0)]);
+            program.nonnegative(vec![(terms, if wrong { -1.0 } else { 0.0 }), (vec![(first + j, 1.0)], 0.0)]);
+            mean.push((first + j, -1.0 / k as f64));
+        }
+        program.nonnegative(vec![(mean, 0.0), (vec![(s, 1.0)], 0.0)]);
     }
     program
 }

@@ -75,3 +75,8 @@ fn multinomial_logistic_regression_is_that_of_scikit_learn() {
 fn one_vs_one_is_that_of_libsvm() {
     agrees("libsvm ovo", &Method::Ovo.spec(), of_cost, same);
 }
+
+#[test]
+fn crammer_and_singers_machine_is_that_of_liblinear() {
+    agrees("liblinear crammer-singer", &Spec { intercept: false, ..Method::Cs.spec() }, of_cost, same);
+}

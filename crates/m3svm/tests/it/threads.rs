@@ -3,7 +3,7 @@
 use m3svm::solver::{Adam, Lbfgs};
 use m3svm::{AnySolver, Dataset, Model, Spec};
 
-use crate::common::{Problem, hinge, newton, pairwise, spec, theta};
+use crate::common::{Problem, hinge, newton, pairwise, spec, theta, top_k};
 
 fn bits(model: &Model) -> Vec<u64> {
     let certificate = model.certificate();
@@ -36,6 +36,18 @@ fn the_number_of_threads_changes_no_bit() {
                 let many = bits(&fit(&spec, &data, threads));
                 assert!(one == many, "{solver:?}, {threads} threads, sparse {}", data.x().is_sparse());
             }
+        }
+    }
+}
+
+#[test]
+fn the_number_of_threads_changes_no_bit_of_a_top_k_fit() {
+    let problem = Problem::random(104, 3000, 20, 4).weighted(9);
+    for data in [problem.dense(), problem.csr()] {
+        for k in [1, 2] {
+            let spec = spec(top_k(k, 0.0), pairwise(1e-2, 4.0));
+            let one = bits(&fit(&spec, &data, 1));
+            assert!(one == bits(&fit(&spec, &data, 3)), "k {k}, sparse {}", data.x().is_sparse());
         }
     }
 }

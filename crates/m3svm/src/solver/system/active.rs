@@ -80,7 +80,7 @@ impl Active {
             let y = y as usize;
             for k in 0..c {
                 for l in if a.shape == Shape::Star { y..y + 1 } else { k + 1..c } {
-                    let weight = a.shape.pair(h, y, k, l) * a.risk.outside_weight(a.shape, i);
+                    let weight = a.shape.pair(h, y, k, l);
                     if k == l || weight <= 0.0 {
                         continue;
                     }

@@ -32,6 +32,8 @@ pub(crate) struct Dense {
     means: Vec<Vec<f64>>,
     matrix: Vec<f64>,
     width: usize,
+    /// What was added to the diagonal, relative to its largest entry, to make up for rounding.
+    lift: f64,
 }
 
 impl Dense {
@@ -50,19 +52,31 @@ impl Dense {
         };
         let means =
             if lump && risk.loss.shape() == Shape::Star { members.par_iter().map(mean).collect() } else { Vec::new() };
-        Self { members, means, matrix: Vec::new(), width }
+        Self { members, means, matrix: Vec::new(), width, lift: 0.0 }
     }
 
     /// Whether [`Dense::apply`] inverts the matrix exactly.
     pub(crate) fn is_exact(&self) -> bool {
-        self.means.is_empty()
+        !self.is_lumped() && self.lift == 0.0
+    }
+
+    fn is_lumped(&self) -> bool {
+        !self.means.is_empty()
     }
 
     /// Forms and factors the matrix; `false` if it is not positive definite within rounding.
+    ///
+    /// Curvature of 1/δ next to penalties that are small spans more digits than there are. Where the factorisation fails for that, a
+    /// lifted diagonal makes the matrix a preconditioner.
     pub(crate) fn prepare(&mut self, a: &Matrix<'_>) -> bool {
-        self.form(a);
         let size = self.width * (a.risk.classes - 1);
-        factor(&mut self.matrix, size)
+        [0.0, 1e-15, 1e-14, 1e-13, 1e-12].into_iter().any(|lift| {
+            self.lift = lift;
+            self.form(a);
+            let top = (0..size).map(|j| self.matrix[j * size + j]).fold(0.0, f64::max);
+            (0..size).for_each(|j| self.matrix[j * size + j] += lift * top);
+            factor(&mut self.matrix, size)
+        })
     }
 
     /// `out = A⁻¹·r` for a centred right-hand side.
@@ -87,7 +101,7 @@ impl Dense {
         self.matrix.clear();
         self.matrix.resize(size * size, 0.0);
         let mut cut = NEGLIGIBLE * a.h.iter().copied().fold(0.0, f64::max);
-        if !self.is_exact() {
+        if self.is_lumped() {
             // As many entries one by one as cost a third of the factorisation; conjugate gradients mend the rest.
             let most = size.pow(3) / (9 * width * width);
             cut = cut.max(nth_largest(a.h, most));
@@ -138,17 +152,22 @@ impl Dense {
                 }
             }
             shape => {
-                for i in 0..a.risk.x.rows() {
-                    let h = &a.h[i * len..(i + 1) * len];
-                    let weight = shape.pair(h, a.risk.y[i] as usize, k, l) * a.risk.outside_weight(shape, i);
-                    if weight > cut {
-                        sum.push(a.risk, i, weight.sqrt());
+                // Pairs of wrong classes can weigh on each other with either sign.
+                for sign in [1.0, -1.0] {
+                    sum.sign = sign;
+                    for i in 0..a.risk.x.rows() {
+                        let h = &a.h[i * len..(i + 1) * len];
+                        let weight = sign * shape.pair(h, a.risk.y[i] as usize, k, l);
+                        if weight > cut {
+                            sum.push(a.risk, i, weight.sqrt());
+                        }
                     }
+                    sum.finish();
                 }
             }
         }
         sum.finish();
-        if !self.is_exact() {
+        if self.is_lumped() {
             axpy(light[0], &self.means[k], &mut block);
             axpy(light[1], &self.means[l], &mut block);
         }
@@ -157,9 +176,10 @@ impl Dense {
     }
 }
 
-/// Accumulates Σ s²·xxᵀ into a lower triangle, a panel of rows at a time.
+/// Accumulates Σ ±s²·xxᵀ into a lower triangle, a panel of rows at a time.
 struct Outer<'b> {
     width: usize,
+    sign: f64,
     filled: usize,
     panel: Vec<f64>,
     block: &'b mut [f64],
@@ -169,7 +189,7 @@ impl<'b> Outer<'b> {
     const ROWS: usize = 128;
 
     fn new(width: usize, block: &'b mut [f64]) -> Self {
-        Self { width, filled: 0, panel: vec![0.0; width * Self::ROWS], block }
+        Self { width, sign: 1.0, filled: 0, panel: vec![0.0; width * Self::ROWS], block }
     }
 
     fn push(&mut self, risk: &Risk<'_>, i: usize, scale: f64) {
@@ -194,7 +214,7 @@ impl<'b> Outer<'b> {
             BlockStructure::Rectangular,
             panel,
             BlockStructure::Rectangular,
-            1.0,
+            self.sign,
             Par::Seq,
         );
         self.filled = 0;
@@ -248,7 +268,9 @@ pub(super) fn factor(matrix: &mut [f64], size: usize) -> bool {
         dynamic_regularization_delta: f64::EPSILON * scale,
         dynamic_regularization_epsilon: 1e-2 * f64::EPSILON * f64::EPSILON * scale,
     };
-    llt::factor::cholesky_in_place(view, regularization, par, MemStack::new(&mut buffer), params).is_ok()
+    let done = llt::factor::cholesky_in_place(view, regularization, par, MemStack::new(&mut buffer), params).is_ok();
+    // A replaced pivot can blow up what is left of the matrix.
+    done && (0..size).all(|j| matrix[j * size + j].is_finite())
 }
 
 /// Both triangular solves with a matrix from [`factor`].

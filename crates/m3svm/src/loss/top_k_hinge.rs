@@ -1,0 +1,304 @@
+//! The top-k hinge of Lapin, Hein and Schiele (2015), and with k = 1 the multi-class hinge of Crammer and Singer (2001).
+
+use serde::{Deserialize, Serialize};
+
+use super::hinge::Hinge;
+use super::top_mean::centre;
+use super::{Loss, Shape};
+use crate::error::{Error, Result};
+use crate::text::plain;
+
+/// ```text
+/// ℓ(z, y) = max(0, mean of the k largest aⱼ),   aⱼ = 1[j≠y] + zⱼ − z_y
+/// ```
+///
+/// A row pays nothing if the mean of its k best scores, with 1 added to those of wrong classes, is below the score of the true class:
+/// for k > 1 some wrong classes may be ahead. For k = 1 this is `max(0, 1 + maxⱼ zⱼ − z_y)` over the wrong classes.
+///
+/// With δ > 0 both maxima are smoothed by the hinge g of [`SmoothHinge`](super::SmoothHinge):
+///
+/// ```text
+/// ℓ = φ for k = 1,  g(φ) for k > 1,      φ = min over t of  t + (1/k) Σⱼ g(aⱼ − t)
+/// ```
+///
+/// (With k = 1 the maximum contains a_y = 0, and φ is positive by itself.) Slopes αⱼ = g′(φ)·g′(aⱼ − t)/k satisfy `0 ≤ αⱼ ≤ β/k`,
+/// `Σα = β ≤ 1`, the dual constraints of the exact loss.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TopKHinge {
+    /// How many of the best classes count, at least 1 and less than the number of classes. (A [`Risk`](crate::Risk) of your own takes a
+    /// larger k for the largest that its classes allow.)
+    pub k: usize,
+    /// Width of the smoothing, at least 0.
+    pub delta: f64,
+}
+
+impl Default for TopKHinge {
+    /// The exact loss of Crammer and Singer.
+    fn default() -> Self {
+        Self { k: 1, delta: 0.0 }
+    }
+}
+
+/// One row at a point: φ in `mean`, γⱼ = aⱼ − t in the caller's buffer.
+struct Row {
+    k: f64,
+    mean: f64,
+}
+
+impl TopKHinge {
+    fn hinge(&self) -> Hinge {
+        Hinge::new(self.delta)
+    }
+
+    /// Whether the mean of the k largest margins can be negative and needs a hinge of its own.
+    fn has_outer(&self) -> bool {
+        self.k > 1
+    }
+
+    fn rank(&self, classes: usize) -> usize {
+        self.k.clamp(1, (classes - 1).max(1))
+    }
+
+    /// Writes γ into `gamma`. Only for δ > 0.
+    fn row(&self, z: &[f64], y: usize, gamma: &mut [f64], room: &mut [f64]) -> Row {
+        let k = self.rank(z.len());
+        margins(z, y, gamma);
+        Row { k: k as f64, mean: centre(self.delta, k, gamma, room) }
+    }
+
+    fn value_grad_row(&self, z: &[f64], y: usize, dz: &mut [f64], room: &mut [f64]) -> f64 {
+        let hinge = self.hinge();
+        let (k, mean) = if self.delta > 0.0 {
+            let Row { k, mean } = self.row(z, y, dz, room);
+            dz.iter_mut().for_each(|g| *g = hinge.value_slope(*g).1);
+            (k, mean)
+        } else {
+            self.exact_row(z, y, dz, room)
+        };
+        let (value, beta) = if self.has_outer() { hinge.value_slope(mean) } else { (mean, 1.0) };
+        dz[y] = 0.0;
+        dz.iter_mut().for_each(|g| *g *= beta / k);
+        dz[y] = -dz.iter().sum::<f64>();
+        value
+    }
+
+    /// k and the mean of the k largest; writes how much of every class is among them. Classes that tie for the last places share them.
+    fn exact_row(&self, z: &[f64], y: usize, shares: &mut [f64], room: &mut [f64]) -> (f64, f64) {
+        let k = self.rank(z.len());
+        margins(z, y, shares);
+        room.copy_from_slice(shares);
+        let last = *room.select_nth_unstable_by(k - 1, |a, b| b.total_cmp(a)).1;
+        let mean = room[..k].iter().sum::<f64>() / k as f64;
+        let above = room[..k].iter().filter(|a| **a > last).count();
+        let ties = shares.iter().filter(|a| **a == last).count();
+        let share = (k - above) as f64 / ties as f64;
+        shares.iter_mut().for_each(|a| *a = if *a > last { 1.0 } else { share * f64::from(u8::from(*a == last)) });
+        (k as f64, mean)
+    }
+
+    /// The curvature with given dual state, or the true one:
+    ///
+    /// ```text
+    /// ∇²ℓ = (β/k)(diag(h) − h hᵀ/Σh) + w u uᵀ,   u = ∇φ = q − e_y,   qⱼ = g′(γⱼ)/k,   h = g″(γ),   β = g′(φ),   w = g″(φ)
+    /// ```
+    ///
+    /// The first part annihilates the vector of ones, so it is the same in z as in a.
+    fn curvature_row(&self, z: &[f64], y: usize, dual: Option<&[f64]>, out: &mut [f64], room: &mut [f64]) {
+        if self.delta == 0.0 {
+            return out.fill(0.0);
+        }
+        let (hinge, c) = (self.hinge(), z.len());
+        let bend = |at: usize, x: f64| dual.map_or_else(|| hinge.bend(x), |v| hinge.weight(x, v[at]));
+        let (h, line) = out.split_at_mut(c);
+        let Row { k, mean } = self.row(z, y, h, room);
+        let mut beta = 1.0;
+        if self.has_outer() {
+            let weight = bend(c, mean);
+            beta = dual.map_or_else(|| hinge.value_slope(mean).1, |v| 0.5 * (1.0 + v[c]));
+            line.iter_mut().zip(&*h).for_each(|(u, gamma)| *u = weight * hinge.value_slope(*gamma).1 / k);
+            line[y] = 0.0;
+            line[y] = -line[..c].iter().sum::<f64>();
+            line[c] = weight;
+        }
+        h.iter_mut().enumerate().for_each(|(j, h)| *h = beta / k * bend(j, *h));
+    }
+}
+
+fn margins(z: &[f64], y: usize, a: &mut [f64]) {
+    let base = 1.0 - z[y];
+    a.iter_mut().zip(z).for_each(|(a, z)| *a = base + z);
+    a[y] = 0.0;
+}
+
+impl Loss for TopKHinge {
+    fn value_grad(&self, z: &[f64], y: usize, dz: &mut [f64]) -> f64 {
+        self.value_grad_row(z, y, dz, &mut vec![0.0; z.len()])
+    }
+
+    fn value_grad_rows(&self, z: &[f64], y: &[u32], dz: &mut [f64], values: &mut [f64]) {
+        let c = z.len() / y.len().max(1);
+        let mut room = vec![0.0; c];
+        let rows = z.chunks_exact(c).zip(dz.chunks_exact_mut(c));
+        for ((z, dz), (y, value)) in rows.zip(y.iter().zip(values)) {
+            *value = self.value_grad_row(z, *y as usize, dz, &mut room);
+        }
+    }
+
+    fn hess_vec(&self, z: &[f64], y: usize, v: &[f64], out: &mut [f64]) {
+        let mut h = vec![0.0; self.shape().len(z.len())];
+        self.hessian_rows(z, &[y as u32], &mut h);
+        out.fill(0.0);
+        self.shape().apply(&h, y, v, out);
+    }
+
+    fn describe(&self) -> String {
+        let smooth = if self.delta == 0.0 { String::new() } else { format!(", delta {}", plain(self.delta)) };
+        match self.k {
+            1 => format!("hinge of the best wrong class{smooth}"),
+            k => format!("hinge of the top {k} classes{smooth}"),
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.k == 0 {
+            return Err(Error::param("k", self.k, "be at least 1"));
+        }
+        if self.delta.is_finite() && (0.0..=1e6).contains(&self.delta) {
+            return Ok(());
+        }
+        Err(Error::param("delta", self.delta, "be a number from 0 to 1e6"))
+    }
+
+    fn check_classes(&self, classes: usize) -> Result<()> {
+        if self.k < classes {
+            return Ok(());
+        }
+        Err(Error::param("k", format!("{} with {classes} classes", self.k), "be less than the number of classes"))
+    }
+
+    fn relaxed(&self, mu: f64) -> Option<Box<dyn Loss>> {
+        (mu > self.delta).then(|| Box::new(Self { delta: mu, ..*self }) as Box<dyn Loss>)
+    }
+
+    fn shape(&self) -> Shape {
+        if self.has_outer() { Shape::SimplexAndLine } else { Shape::Simplex }
+    }
+
+    /// One variable per class, for g(aⱼ − t), and one for g(φ).
+    fn dual_len(&self, classes: usize) -> usize {
+        classes + usize::from(self.has_outer())
+    }
+
+    fn curvature_rows(&self, z: &[f64], y: &[u32], dual: &[f64], h: &mut [f64]) {
+        let c = z.len() / y.len().max(1);
+        let (mut room, len, per) = (vec![0.0; c], self.shape().len(c), self.dual_len(c));
+        let rows = z.chunks_exact(c).zip(dual.chunks_exact(per)).zip(h.chunks_exact_mut(len));
+        for (((z, dual), h), y) in rows.zip(y) {
+            self.curvature_row(z, *y as usize, Some(dual), h, &mut room);
+        }
+    }
+
+    fn hessian_rows(&self, z: &[f64], y: &[u32], h: &mut [f64]) {
+        let c = z.len() / y.len().max(1);
+        let (mut room, len) = (vec![0.0; c], self.shape().len(c));
+        for ((z, h), y) in z.chunks_exact(c).zip(h.chunks_exact_mut(len)).zip(y) {
+            self.curvature_row(z, *y as usize, None, h, &mut room);
+        }
+    }
+
+    /// Along the step γ moves by Δaⱼ − Δt, where Δt keeps the sum of the slopes: the mean of Δa under the weights h.
+    fn dual_rows(&self, z: &[f64], y: &[u32], step: &[f64], taken: f64, dual: &mut [f64]) {
+        if self.delta == 0.0 {
+            return;
+        }
+        let c = z.len() / y.len().max(1);
+        let (hinge, short) = (self.hinge(), taken < 0.2);
+        let (mut gamma, mut room) = (vec![0.0; c], vec![0.0; c]);
+        let rows = z.chunks_exact(c).zip(step.chunks_exact(c)).zip(dual.chunks_exact_mut(self.dual_len(c)));
+        for (((z, step), dual), y) in rows.zip(y) {
+            let y = *y as usize;
+            let Row { k, mean } = self.row(z, y, &mut gamma, &mut room);
+            let own = step[y];
+            let (mut sum, mut along, mut rise) = (0.0, 0.0, 0.0);
+            for ((gamma, step), v) in gamma.iter().zip(step).zip(&*dual) {
+                let (moved, h) = (step - own, hinge.weight(*gamma, *v));
+                sum += h;
+                along += h * moved;
+                rise += hinge.value_slope(*gamma).1 / k * moved;
+            }
+            let shift = own + along / sum.max(f64::MIN_POSITIVE);
+            for ((gamma, step), v) in gamma.iter().zip(step).zip(dual.iter_mut()) {
+                *v = hinge.moved_dual(*gamma, step - shift, short, *v);
+            }
+            if self.has_outer() {
+                dual[c] = hinge.moved_dual(mean, rise, short, dual[c]);
+            }
+        }
+    }
+
+    /// Shares pⱼ = (1 + vⱼ)/2 that clipping has kept from summing to k are scaled, or else their distances from 1, so that a share of
+    /// the true class in [0, 1] makes up for the rest.
+    fn dual_slopes(&self, dual: &[f64], y: usize, dz: &mut [f64]) -> bool {
+        let c = dz.len();
+        let k = self.rank(c) as f64;
+        dz.iter_mut().zip(dual).for_each(|(p, v)| *p = 0.5 * (1.0 + v));
+        dz[y] = 0.0;
+        let sum: f64 = dz.iter().sum();
+        if sum > k {
+            dz.iter_mut().for_each(|p| *p *= k / sum);
+        } else if sum < k - 1.0 {
+            let shrink = (c as f64 - k) / (c as f64 - 1.0 - sum);
+            dz.iter_mut().for_each(|p| *p = 1.0 - shrink * (1.0 - *p));
+        }
+        let beta = if self.has_outer() { 0.5 * (1.0 + dual[c]) } else { 1.0 };
+        dz[y] = 0.0;
+        dz.iter_mut().for_each(|p| *p *= beta / k);
+        dz[y] = -dz.iter().sum::<f64>();
+        true
+    }
+
+    /// Σ_{j≠y} αⱼ plus what the smoothing adds,
+    ///
+    /// ```text
+    /// (δ/k) Σⱼ √(kαⱼ(β − kαⱼ)) + δ√(β(1 − β)),   α_y = β − Σ_{j≠y} αⱼ
+    /// ```
+    ///
+    /// valid for every β that keeps `0 ≤ kα ≤ β ≤ 1`; for k = 1 it is 1, else the best one is searched.
+    fn dual_value(&self, _z: &[f64], y: usize, _value: f64, dz: &[f64]) -> f64 {
+        let sum: f64 = dz.iter().enumerate().filter(|(j, _)| *j != y).map(|(_, a)| a).sum();
+        if self.delta == 0.0 {
+            return sum;
+        }
+        let k = self.rank(dz.len()) as f64;
+        let own = |beta: f64| k * (beta - sum);
+        let scaled = |j: usize, beta: f64| if j == y { own(beta) } else { k * dz[j] };
+        if !self.has_outer() {
+            let root = |a: f64| (a * (1.0 - a)).max(0.0).sqrt();
+            return sum + self.delta * (0..dz.len()).map(|j| root(scaled(j, 1.0))).sum::<f64>();
+        }
+        let added = |beta: f64| {
+            let root = |a: f64, b: f64| (a * b).max(0.0).sqrt();
+            let inner: f64 = (0..dz.len()).map(|j| root(scaled(j, beta), beta - scaled(j, beta))).sum();
+            inner / k + root(beta, 1.0 - beta)
+        };
+        // The slope in β of √(ab) is (a′b + ab′)/(2√(ab)).
+        let slope = |beta: f64| {
+            let part = |a: f64, da: f64, b: f64, db: f64| (da * b + a * db) / (a * b).max(f64::MIN_POSITIVE).sqrt();
+            let inner: f64 = (0..dz.len())
+                .map(|j| {
+                    let (a, da) = (scaled(j, beta), if j == y { k } else { 0.0 });
+                    part(a, da, beta - a, 1.0 - da)
+                })
+                .sum();
+            inner / k + part(beta, 1.0, 1.0 - beta, -1.0)
+        };
+        let top = (0..dz.len()).filter(|j| *j != y).fold(0.0f64, |m, j| m.max(k * dz[j]));
+        let (mut low, mut high) = (sum.max(top), if k > 1.0 { (k * sum / (k - 1.0)).min(1.0) } else { 1.0 });
+        for _ in 0..50 {
+            let middle = 0.5 * (low + high);
+            if slope(middle) > 0.0 { low = middle } else { high = middle }
+        }
+        sum + self.delta * added(low).max(added(high))
+    }
+}
