@@ -89,6 +89,7 @@ impl Spec {
         self.loss.as_dyn().check()?;
         self.penalty.as_dyn().check()?;
         self.solver.check()?;
+        self.solver.suits(self.loss.as_dyn(), self.penalty.as_dyn())?;
         if !(self.epsilon.is_finite() && self.epsilon > 0.0) {
             return Err(Error::param("epsilon", self.epsilon, "be a finite number greater than 0"));
         }

@@ -19,6 +19,7 @@ fn reference(problem: &Problem, penalty: &AnyPenalty, epsilon: f64, intercept: b
             (0..problem.d * problem.c).for_each(|j| program.product(j, j, *lambda));
         }
         AnyPenalty::None(_) => {}
+        AnyPenalty::Lasso(_) => unreachable!("the lasso needs a smooth loss"),
     }
     let (value, mut x) = program.solve();
     x.truncate((problem.d + usize::from(intercept)) * problem.c);
