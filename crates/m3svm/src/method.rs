@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::loss::{AnyLoss, PairwiseLogistic, SmoothHinge, Softmax};
-use crate::penalty::{AnyPenalty, Pairwise, PairwiseRidge, Ridge};
+use crate::penalty::{AnyPenalty, Lasso, Pairwise, PairwiseRidge, Ridge};
 use crate::scheme::Scheme;
 use crate::spec::Spec;
 
@@ -29,15 +29,20 @@ pub enum Method {
     Msvm,
     /// Multinomial logistic regression: softmax with ridge.
     Lr,
+    /// Sparse multinomial logistic regression: softmax with lasso, many weights are exactly zero.
+    Smlr,
 }
 
 /// The λ of a squared norm that other programs call C = 1.
 const LAMBDA_OF_C_ONE: f64 = 0.5;
 
+/// The same for a sum of absolute values, which nobody halves.
+const LASSO_OF_C_ONE: f64 = 1.0;
+
 impl Method {
     /// All methods.
-    pub const ALL: [Self; 8] =
-        [Self::M3svm, Self::Ism3, Self::PairwiseLr, Self::Ovr, Self::Ovo, Self::Ww, Self::Msvm, Self::Lr];
+    pub const ALL: [Self; 9] =
+        [Self::M3svm, Self::Ism3, Self::PairwiseLr, Self::Ovr, Self::Ovo, Self::Ww, Self::Msvm, Self::Lr, Self::Smlr];
 
     /// The name users type.
     pub fn name(self) -> &'static str {
@@ -50,6 +55,7 @@ impl Method {
             Self::Ww => "ww",
             Self::Msvm => "msvm",
             Self::Lr => "lr",
+            Self::Smlr => "smlr",
         }
     }
 
@@ -64,6 +70,7 @@ impl Method {
             Self::Ww => "Weston-Watkins: pairwise hinge, ridge",
             Self::Msvm => "Bredensteiner-Bennett M-SVM: pairwise hinge, squared class distances and ridge",
             Self::Lr => "multinomial logistic regression: softmax, ridge",
+            Self::Smlr => "sparse multinomial logistic regression: softmax, lasso",
         }
     }
 
@@ -81,6 +88,7 @@ impl Method {
             Self::Ww => (Scheme::Joint, hinge, ridge),
             Self::Msvm => (Scheme::Joint, hinge, AnyPenalty::PairwiseRidge(PairwiseRidge { lambda: LAMBDA_OF_C_ONE })),
             Self::Lr => (Scheme::Joint, softmax, ridge),
+            Self::Smlr => (Scheme::Joint, softmax, AnyPenalty::Lasso(Lasso { lambda: LASSO_OF_C_ONE })),
         };
         Spec { scheme, loss, penalty, ..Spec::default() }
     }

@@ -105,7 +105,10 @@ impl Spec {
     /// Whether loss and penalty have no kinks. L-BFGS rarely reaches the optimum of a problem that has some.
     pub fn smooth(&self) -> bool {
         let finest = f64::MIN_POSITIVE;
-        self.loss.as_dyn().relaxed(finest).is_none() && self.penalty.as_dyn().relaxed(finest).is_none()
+        let penalty = self.penalty.as_dyn();
+        self.loss.as_dyn().relaxed(finest).is_none()
+            && penalty.relaxed(finest).is_none()
+            && penalty.threshold().is_none()
     }
 
     /// Trains on a data set.

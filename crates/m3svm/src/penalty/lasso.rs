@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::ridge::check_lambda;
 use super::{Curvature, DualTerms, Penalty};
 use crate::error::Result;
+use crate::text::plain;
 
 /// ```text
 /// R(W) = λ Σⱼₖ |wⱼₖ|
@@ -31,6 +32,10 @@ impl Penalty for Lasso {
     }
 
     fn hess_vec(&self, _w: &[f64], _classes: usize, _v: &[f64], _out: &mut [f64]) {}
+
+    fn describe(&self) -> String {
+        format!("lasso, lambda {}", plain(self.lambda))
+    }
 
     fn check(&self) -> Result<()> {
         check_lambda(self.lambda)

@@ -164,6 +164,7 @@ impl AnyPenalty {
             Self::Pairwise(_) => "l2",
             Self::PairwiseRidge(_) => "pairwise-ridge",
             Self::Ridge(_) => "ridge",
+            Self::Lasso(_) => "lasso",
             Self::None(_) => "none",
         }
     }
@@ -174,6 +175,7 @@ impl AnyPenalty {
             Self::Pairwise(p) => Some(p.lambda),
             Self::PairwiseRidge(p) => Some(p.lambda),
             Self::Ridge(p) => Some(p.lambda),
+            Self::Lasso(p) => Some(p.lambda),
             Self::None(_) => None,
         }
     }
@@ -184,6 +186,7 @@ impl AnyPenalty {
             Self::Pairwise(p) => p.lambda = lambda,
             Self::PairwiseRidge(p) => p.lambda = lambda,
             Self::Ridge(p) => p.lambda = lambda,
+            Self::Lasso(p) => p.lambda = lambda,
             Self::None(_) => {}
         }
         self

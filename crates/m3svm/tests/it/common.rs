@@ -216,7 +216,7 @@ pub(crate) fn table() -> Vec<(AnyLoss, AnyPenalty)> {
 
 /// Whether a common shift of all class vectors costs something.
 pub(crate) fn sees_shifts(penalty: &AnyPenalty) -> bool {
-    matches!(penalty, AnyPenalty::Ridge(_) | AnyPenalty::PairwiseRidge(_))
+    matches!(penalty, AnyPenalty::Ridge(_) | AnyPenalty::PairwiseRidge(_) | AnyPenalty::Lasso(_))
 }
 
 pub(crate) fn convex(penalty: &AnyPenalty) -> bool {
