@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use m3svm::text::plain;
-use m3svm::{AnySolver, Certificate, ClassWeight, Method, Model, Scaling, Spec, Stop};
+use m3svm::{AnyPenalty, AnySolver, Certificate, ClassWeight, Method, Model, Scaling, Spec, Stop};
 
 use crate::table::{shown, width};
 
@@ -104,6 +104,13 @@ pub(crate) fn method(spec: &Spec) -> String {
     }
 }
 
+/// What the lasso has left over.
+fn survivors(model: &Model) -> String {
+    let (features, weights) = (model.surviving_features(), model.nonzero_weights());
+    let all = (plural(model.features(), "feature"), plural(model.weights().len(), "weight"));
+    format!("{features} of {}, {weights} of {}", all.0, all.1)
+}
+
 /// The objective with its settings.
 pub(crate) fn settings(model: &Model) -> Vec<(&'static str, String)> {
     let spec = model.spec();
@@ -154,6 +161,9 @@ pub(crate) fn outcome(model: &Model) -> Vec<(&'static str, String)> {
         ("minimum margin", min_margin(model)),
         ("train accuracy", percent(model.train_accuracy())),
     ];
+    if matches!(model.spec().penalty, AnyPenalty::Lasso(_)) {
+        lines.push(("features in use", survivors(model)));
+    }
     if let Some(rows) = model.support_rows() {
         lines.push(("support vectors", format!("{rows} of {}", plural(training.rows, "row"))));
     }

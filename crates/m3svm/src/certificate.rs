@@ -48,12 +48,16 @@ impl Certificate {
         let terms = penalty.dual_terms(&theta[..m], risk.classes, &loss_grad[..m], risk.epsilon, dual);
         let s = dot(&loss_grad[m..], &loss_grad[m..]);
         let bias = if s == 0.0 { 0.0 } else { s / (4.0 * risk.epsilon) };
-        let quadratic = terms.quadratic + bias;
-        let bound = |t: f64| t * sums.dual - terms.conjugate * t.powf(terms.power) - quadratic * t * t;
+        let bound = |t: f64| t * sums.dual - terms.cost(t, risk.epsilon) - bias * t * t;
         // Concave in t. Near the optimum t = 1 is best; far from it a smaller t saves the bound from being useless.
         let mut best = bound(terms.limit);
         let (mut low, mut high) = (0.0, terms.limit);
-        let searches = if best > 0.99 * objective { 0 } else { 60 };
+        let steep = terms.beyond.iter().copied().fold(0.0, f64::max);
+        if steep > 0.0 {
+            // Where no entry is steeper than its kink.
+            best = best.max(bound((terms.kink / steep).min(terms.limit)));
+        }
+        let searches = if best > 0.99 * objective && terms.beyond.is_empty() { 0 } else { 60 };
         for _ in 0..searches {
             let (a, b) = (low + (high - low) / 3.0, high - (high - low) / 3.0);
             let (at_a, at_b) = (bound(a), bound(b));

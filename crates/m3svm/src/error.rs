@@ -108,6 +108,16 @@ pub enum Error {
     /// The watcher asked to stop before there was any result.
     #[error("interrupted before the first result")]
     Interrupted,
+    /// A solver was asked for something that it cannot minimise.
+    #[error("the solver {solver} cannot minimise {what}; {instead}")]
+    Unsuited {
+        /// Name of the solver.
+        solver: &'static str,
+        /// What it cannot minimise.
+        what: &'static str,
+        /// What to do about it.
+        instead: &'static str,
+    },
     /// The objective stopped being a finite number.
     #[error("the objective is not finite at iteration {iteration}; scale the features or lower the learning rate")]
     Diverged {

@@ -360,7 +360,7 @@ impl<'a> Features<'a> {
             left.chunks_exact_mut(self.cols.max(1)).enumerate().for_each(|(i, row)| self.add_row(first + i, 1.0, row));
             match &self.store {
                 Store::Dense(Values::F64(v)) => {
-                    kernel::cross_add(&left, &v[..(first + rows) * self.cols], self.cols, n, part)
+                    kernel::cross_add(&left, &v[..(first + rows) * self.cols], self.cols, n, 0, part)
                 }
                 _ => {
                     let mut right = vec![0.0; self.cols];

@@ -49,14 +49,14 @@ pub(crate) fn t_mul_add(x: &[f64], cols: usize, g: &[f64], classes: usize, w: &m
     );
 }
 
-/// `out += A·Bᵀ` for row-major `a` (m×d), `b` (n×d), `out` (m×n) whose rows are `stride` apart.
-pub(crate) fn cross_add(a: &[f64], b: &[f64], cols: usize, stride: usize, out: &mut [f64]) {
+/// `out += A·Bᵀ` for row-major `a` (m×d), `b` (n×d), `out` the n columns from `first` of a matrix with rows of `stride`.
+pub(crate) fn cross_add(a: &[f64], b: &[f64], cols: usize, stride: usize, first: usize, out: &mut [f64]) {
     if cols == 0 || out.is_empty() {
         return;
     }
     let (rows, others) = (a.len() / cols, b.len() / cols);
     matmul(
-        MatMut::from_row_major_slice_mut(out, rows, stride).subcols_mut(0, others),
+        MatMut::from_row_major_slice_mut(out, rows, stride).subcols_mut(first, others),
         Accum::Add,
         MatRef::from_row_major_slice(a, rows, cols),
         MatRef::from_row_major_slice(b, others, cols).transpose(),

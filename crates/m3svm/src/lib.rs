@@ -56,6 +56,7 @@
 //! Scaling of features changes what λ means as much as any of these: [`Scaling::None`] is what to compare with programs that do not scale.
 
 mod certificate;
+mod columns;
 mod dataset;
 mod error;
 mod features;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::loss::{AnyLoss, PairwiseLogistic, SmoothHinge, Softmax, TopKHinge};
-use crate::penalty::{AnyPenalty, Pairwise, PairwiseRidge, Ridge};
+use crate::penalty::{AnyPenalty, Lasso, Pairwise, PairwiseRidge, Ridge};
 use crate::scheme::Scheme;
 use crate::spec::Spec;
 
@@ -33,14 +33,19 @@ pub enum Method {
     Topk,
     /// Multinomial logistic regression: softmax with ridge.
     Lr,
+    /// Sparse multinomial logistic regression: softmax with lasso, many weights are exactly zero.
+    Smlr,
 }
 
 /// The λ of a squared norm that other programs call C = 1.
 const LAMBDA_OF_C_ONE: f64 = 0.5;
 
+/// The same for a sum of absolute values, which nobody halves.
+const LASSO_OF_C_ONE: f64 = 1.0;
+
 impl Method {
     /// All methods.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::M3svm,
         Self::Ism3,
         Self::PairwiseLr,
@@ -51,6 +56,7 @@ impl Method {
         Self::Msvm,
         Self::Topk,
         Self::Lr,
+        Self::Smlr,
     ];
 
     /// The name users type.
@@ -66,6 +72,7 @@ impl Method {
             Self::Msvm => "msvm",
             Self::Topk => "topk",
             Self::Lr => "lr",
+            Self::Smlr => "smlr",
         }
     }
 
@@ -82,6 +89,7 @@ impl Method {
             Self::Topk => "top-k hinge of the k best classes, ridge",
             Self::Msvm => "Bredensteiner-Bennett M-SVM: pairwise hinge, squared class distances and ridge",
             Self::Lr => "multinomial logistic regression: softmax, ridge",
+            Self::Smlr => "sparse multinomial logistic regression: softmax, lasso",
         }
     }
 
@@ -102,6 +110,7 @@ impl Method {
             Self::Topk => (Scheme::Joint, top(2), ridge),
             Self::Msvm => (Scheme::Joint, hinge, AnyPenalty::PairwiseRidge(PairwiseRidge { lambda: LAMBDA_OF_C_ONE })),
             Self::Lr => (Scheme::Joint, softmax, ridge),
+            Self::Smlr => (Scheme::Joint, softmax, AnyPenalty::Lasso(Lasso { lambda: LASSO_OF_C_ONE })),
         };
         Spec { scheme, loss, penalty, ..Spec::default() }
     }

@@ -267,6 +267,16 @@ impl Model {
         sum / (c - 1) as f64
     }
 
+    /// Features with a weight other than zero for at least one scorer. Only the lasso leaves any out.
+    pub fn surviving_features(&self) -> usize {
+        self.weights.chunks_exact(self.scorers()).filter(|row| row.iter().any(|w| *w != 0.0)).count()
+    }
+
+    /// Weights other than zero.
+    pub fn nonzero_weights(&self) -> usize {
+        self.weights.iter().filter(|w| **w != 0.0).count()
+    }
+
     /// Whether [`Model::probabilities`] gives any.
     pub fn has_probabilities(&self) -> bool {
         let mut scores = vec![0.0; self.classes.len()];

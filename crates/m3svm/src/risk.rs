@@ -284,13 +284,17 @@ impl<'a> Risk<'a> {
     }
 
     /// Subtracts the class mean from every row of parameters. It changes neither loss nor pair distances, only lowers the
-    /// ε-term (Theorem 2 of the paper: class vectors and intercepts sum to zero at the optimum).
+    /// ε-term (Theorem 2 of the paper: class vectors and intercepts sum to zero at the optimum). Penalties that see more of the weights
+    /// than their distances choose another centre for them; the intercept is never penalised.
     pub(crate) fn centre(&self, theta: &mut [f64]) {
         if self.loss.shift_invariant() {
-            for row in theta.chunks_exact_mut(self.classes) {
-                let mean = row.iter().sum::<f64>() / row.len() as f64;
-                row.iter_mut().for_each(|v| *v -= mean);
+            let (weights, intercept) = theta.split_at_mut(self.weights_len());
+            for row in weights.chunks_exact_mut(self.classes) {
+                let centre = self.penalty.centre(row, self.epsilon);
+                row.iter_mut().for_each(|v| *v -= centre);
             }
+            let mean = intercept.iter().sum::<f64>() / self.classes as f64;
+            intercept.iter_mut().for_each(|v| *v -= mean);
         }
     }
 }

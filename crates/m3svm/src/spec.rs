@@ -89,6 +89,7 @@ impl Spec {
         self.loss.as_dyn().check()?;
         self.penalty.as_dyn().check()?;
         self.solver.check()?;
+        self.solver.suits(self.loss.as_dyn(), self.penalty.as_dyn())?;
         if !(self.epsilon.is_finite() && self.epsilon > 0.0) {
             return Err(Error::param("epsilon", self.epsilon, "be a finite number greater than 0"));
         }
@@ -104,7 +105,10 @@ impl Spec {
     /// Whether loss and penalty have no kinks. L-BFGS rarely reaches the optimum of a problem that has some.
     pub fn smooth(&self) -> bool {
         let finest = f64::MIN_POSITIVE;
-        self.loss.as_dyn().relaxed(finest).is_none() && self.penalty.as_dyn().relaxed(finest).is_none()
+        let penalty = self.penalty.as_dyn();
+        self.loss.as_dyn().relaxed(finest).is_none()
+            && penalty.relaxed(finest).is_none()
+            && penalty.threshold().is_none()
     }
 
     /// Trains on a data set.

@@ -3,7 +3,7 @@
 use anyhow::bail;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use m3svm::penalty::{NoPenalty, Norm, Pairwise, Ridge};
+use m3svm::penalty::{Lasso, NoPenalty, Norm, Pairwise, Ridge};
 use m3svm::solver::Adam;
 use m3svm::text::plain;
 use m3svm::{AnyLoss, AnyPenalty, AnySolver, ClassWeight, Method, Scaling, Spec};
@@ -28,7 +28,7 @@ pub(crate) struct SpecArgs {
     #[arg(long, value_name = "E", allow_negative_numbers = true, help = or("Tiny quadratic term that makes the optimum unique", plain(Spec::default().epsilon)))]
     epsilon: Option<f64>,
     #[arg(long, value_name = "NAME", value_parser = named(PenaltyName::ALL),
-        help = "Penalty, instead of the method's own: distances of class vectors in the norm l2 or l1, plain ridge, or none")]
+        help = "Penalty, instead of the method's own: distances of class vectors in the norm l2 or l1, plain ridge, lasso, or none")]
     penalty: Option<PenaltyName>,
     /// Leave out the intercepts
     #[arg(long)]
@@ -100,6 +100,7 @@ impl SpecArgs {
             Some(PenaltyName::L2) => AnyPenalty::Pairwise(Pairwise::new(Norm::L2, base.lambda, base.p)),
             Some(PenaltyName::L1) => AnyPenalty::Pairwise(Pairwise::new(Norm::L1, base.lambda, base.p)),
             Some(PenaltyName::Ridge) => AnyPenalty::Ridge(Ridge { lambda: base.lambda }),
+            Some(PenaltyName::Lasso) => AnyPenalty::Lasso(Lasso { lambda: base.lambda }),
             Some(PenaltyName::None) => AnyPenalty::None(NoPenalty {}),
         };
         if let Some(p) = self.p {
@@ -134,12 +135,13 @@ enum PenaltyName {
     L2,
     L1,
     Ridge,
+    Lasso,
     None,
 }
 
 impl PenaltyName {
-    const ALL: [(&'static str, Self); 4] =
-        [("l2", Self::L2), ("l1", Self::L1), ("ridge", Self::Ridge), ("none", Self::None)];
+    const ALL: [(&'static str, Self); 5] =
+        [("l2", Self::L2), ("l1", Self::L1), ("ridge", Self::Ridge), ("lasso", Self::Lasso), ("none", Self::None)];
 }
 
 /// Accepts the names of things and gives the things.

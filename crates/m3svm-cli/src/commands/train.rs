@@ -139,5 +139,7 @@ fn as_json(model: &Model) -> Value {
         "min_margin_classes": [model.classes()[k], model.classes()[l]],
         "train_accuracy": model.train_accuracy(),
         "support_vectors": model.support_rows(),
+        "surviving_features": model.surviving_features(),
+        "nonzero_weights": model.nonzero_weights(),
     })
 }

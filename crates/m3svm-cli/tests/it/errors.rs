@@ -85,7 +85,7 @@ fn models_and_data_that_do_not_fit() {
     // The exact size depends on how many digits the seconds have.
     let cut: String = lab.error("inspect cut.m3svm").replace(|c: char| c.is_ascii_digit(), "");
     assert_snapshot!(cut, @"error: cut.msvm: not a usable model file: it should have  bytes and has");
-    assert_snapshot!(lab.error("predict iris.m3svm iris.csv --proba"), @"error: the method m3svm defines no probabilities; train with --method ism3 or pairwise-lr or lr");
+    assert_snapshot!(lab.error("predict iris.m3svm iris.csv --proba"), @"error: the method m3svm defines no probabilities; train with --method ism3 or pairwise-lr or lr or smlr");
     lab.write("roses.csv", "1,2,3,4,rosa\n4,5,6,7,alba\n");
     assert_snapshot!(lab.error("train roses.csv --warm-start iris.m3svm"), @"error: `warm-start` must be a model of at least one class of the data, found one of setosa, versicolor, virginica");
     lab.write("few.csv", "1,2,3\n4,5,6\n");

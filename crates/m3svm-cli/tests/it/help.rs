@@ -73,24 +73,28 @@ fn train() {
                               and ridge
                               topk: top-k hinge of the k best classes, ridge
                               lr: multinomial logistic regression: softmax, ridge
+                              smlr: sparse multinomial logistic regression: softmax, lasso
           --p <P>             Power of the penalty; large P lifts the smallest margin [default: 4]
           --lambda <L>        Strength of the penalty [default: 0.001, 0.5 for ovr ovo ww cs msvm topk
-                              lr]
+                              lr, 1 for smlr]
           --delta <D>         Smoothing of the hinge, 0 for the exact one [default: 0.01, 0 for ovr ovo
                               ww cs msvm topk]
           --k <K>             How many of the best classes count (topk) [default: 2]
           --epsilon <E>       Tiny quadratic term that makes the optimum unique [default: 1e-6]
           --penalty <NAME>    Penalty, instead of the method's own: distances of class vectors in the
-                              norm l2 or l1, plain ridge, or none [possible values: l2, l1, ridge, none]
+                              norm l2 or l1, plain ridge, lasso, or none [possible values: l2, l1,
+                              ridge, lasso, none]
           --no-intercept      Leave out the intercepts
           --scale <NAME>      Scaling of the features [default: standard] [possible values: standard,
                               maxabs, minmax, none]
           --class-weight <W>  Weights of classes: `balanced`, or NAME=W,NAME=W where the others count 1
 
     Solver:
-          --solver <NAME>       Solver [default: auto] [possible values: auto, newton, lbfgs, adam]
+          --solver <NAME>       Solver [default: auto] [possible values: auto, newton, lbfgs, adam,
+                                proximal]
           --tol <T>             Relative duality gap at which to stop [default: 1e-8]
-          --max-iter <N>        Most iterations [default: 500 newton, 50000 lbfgs, 500 adam]
+          --max-iter <N>        Most iterations [default: 500 newton, 50000 lbfgs, 500 adam, 500
+                                proximal]
           --learning-rate <R>   Step size of adam [default: 0.01]
           --batch <N>           Rows per step of adam [default: all]
           --seed <N>            Seed of the order of rows in adam [default: 0]
@@ -195,7 +199,7 @@ fn usage_errors_have_exit_code_2() {
     let output = lab.run("train iris.csv --method svm");
     assert_snapshot!(stderr(&output), @"
     error: invalid value 'svm' for '--method <NAME>'
-      [possible values: m3svm, ism3, pairwise-lr, ovr, ovo, ww, cs, msvm, topk, lr]
+      [possible values: m3svm, ism3, pairwise-lr, ovr, ovo, ww, cs, msvm, topk, lr, smlr]
 
       tip: a similar value exists: 'msvm'
 

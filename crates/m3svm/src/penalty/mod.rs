@@ -3,6 +3,7 @@
 //! One file per penalty; weights are d×c row-major. Methods that fill gradients and products *add* to them.
 
 mod curvature;
+mod lasso;
 mod none;
 mod pairwise;
 mod pairwise_bound;
@@ -12,6 +13,7 @@ mod ridge;
 use serde::{Deserialize, Serialize};
 
 pub use curvature::Curvature;
+pub use lasso::Lasso;
 pub use none::NoPenalty;
 pub use pairwise::{Norm, Pairwise};
 pub use pairwise_ridge::PairwiseRidge;
@@ -20,8 +22,8 @@ pub use ridge::Ridge;
 use crate::error::Result;
 
 /// What a penalty contributes to the Fenchel lower bound when the loss gradient is scaled by t ∈ [0, `limit`]:
-/// `min_U t⟨S, U⟩ + R(U) + ε‖U‖² ≥ −conjugate·t^power − quadratic·t²`.
-#[derive(Clone, Copy, Debug)]
+/// `min_U t⟨S, U⟩ + R(U) + ε‖U‖² ≥ −conjugate·t^power − quadratic·t² − Σₛ (t·s − kink)₊²/(4ε)` with s in `beyond`.
+#[derive(Clone, Debug)]
 pub struct DualTerms {
     /// Σ R*(ζ) at t = 1.
     pub conjugate: f64,
@@ -31,6 +33,26 @@ pub struct DualTerms {
     pub quadratic: f64,
     /// Largest feasible t, at most 1.
     pub limit: f64,
+    /// Slopes that exceed the kink of their entry, where the kinks of R are all alike; empty for other penalties.
+    pub beyond: Vec<f64>,
+    /// Half the jump of the slope of R at such a kink.
+    pub kink: f64,
+}
+
+impl Default for DualTerms {
+    /// The terms of a penalty that costs the bound nothing.
+    fn default() -> Self {
+        Self { conjugate: 0.0, power: 1.0, quadratic: 0.0, limit: 1.0, beyond: Vec::new(), kink: 0.0 }
+    }
+}
+
+impl DualTerms {
+    /// What is taken off the lower bound at t.
+    pub(crate) fn cost(&self, t: f64, epsilon: f64) -> f64 {
+        let square: f64 = self.beyond.iter().map(|s| (t * s - self.kink).max(0.0).powi(2)).sum();
+        let beyond = if square > 0.0 { square / (4.0 * epsilon) } else { 0.0 };
+        self.conjugate * t.powf(self.power) + self.quadratic * t * t + beyond
+    }
 }
 
 /// R(W), convex unless it says otherwise.
@@ -64,6 +86,21 @@ pub trait Penalty: Send + Sync + std::fmt::Debug {
         true
     }
 
+    /// The t for which `R + ε‖·‖²` is smallest after t has been subtracted from all weights of one feature.
+    fn centre(&self, row: &[f64], _epsilon: f64) -> f64 {
+        row.iter().sum::<f64>() / row.len() as f64
+    }
+
+    /// Whether [`Penalty::centre`] is the class mean. Solvers then leave that direction out of their systems.
+    fn centre_is_mean(&self) -> bool {
+        true
+    }
+
+    /// λ, if R(W) = λ‖W‖₁: what soft thresholding subtracts. Solvers that need a gradient leave such a penalty alone.
+    fn threshold(&self) -> Option<f64> {
+        None
+    }
+
     /// R with its kinks rounded off at radius τ; `None` if R has none.
     fn relaxed(&self, _tau: f64) -> Option<Box<dyn Penalty>> {
         None
@@ -95,6 +132,8 @@ pub enum AnyPenalty {
     PairwiseRidge(PairwiseRidge),
     /// See [`Ridge`].
     Ridge(Ridge),
+    /// See [`Lasso`].
+    Lasso(Lasso),
     /// See [`NoPenalty`].
     None(NoPenalty),
 }
@@ -113,6 +152,7 @@ impl AnyPenalty {
             pair(Norm::L1, 1.0),
             Self::PairwiseRidge(PairwiseRidge { lambda: 0.3 }),
             Self::Ridge(Ridge { lambda: 0.3 }),
+            Self::Lasso(Lasso { lambda: 0.3 }),
             Self::None(NoPenalty {}),
         ]
     }
@@ -124,6 +164,7 @@ impl AnyPenalty {
             Self::Pairwise(_) => "l2",
             Self::PairwiseRidge(_) => "pairwise-ridge",
             Self::Ridge(_) => "ridge",
+            Self::Lasso(_) => "lasso",
             Self::None(_) => "none",
         }
     }
@@ -134,6 +175,7 @@ impl AnyPenalty {
             Self::Pairwise(p) => Some(p.lambda),
             Self::PairwiseRidge(p) => Some(p.lambda),
             Self::Ridge(p) => Some(p.lambda),
+            Self::Lasso(p) => Some(p.lambda),
             Self::None(_) => None,
         }
     }
@@ -144,6 +186,7 @@ impl AnyPenalty {
             Self::Pairwise(p) => p.lambda = lambda,
             Self::PairwiseRidge(p) => p.lambda = lambda,
             Self::Ridge(p) => p.lambda = lambda,
+            Self::Lasso(p) => p.lambda = lambda,
             Self::None(_) => {}
         }
         self
@@ -171,6 +214,7 @@ impl AnyPenalty {
             Self::Pairwise(p) => p,
             Self::PairwiseRidge(p) => p,
             Self::Ridge(p) => p,
+            Self::Lasso(p) => p,
             Self::None(p) => p,
         }
     }

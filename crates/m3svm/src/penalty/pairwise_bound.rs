@@ -36,18 +36,18 @@ pub(super) fn dual_terms(
         let top = norms.iter().copied().fold(0.0, f64::max);
         let limit = if top > penalty.lambda { penalty.lambda / top } else { 1.0 };
         if epsilon > 0.0 && pay(square_clipped) - pay(square) < (1.0 - limit) * penalty.value(w, classes) {
-            return DualTerms { conjugate: 0.0, power: 1.0, quadratic: pay(square_clipped), limit: 1.0 };
+            return DualTerms { quadratic: pay(square_clipped), ..DualTerms::default() };
         }
-        return DualTerms { conjugate: 0.0, power: 1.0, quadratic: pay(square), limit };
+        return DualTerms { quadratic: pay(square), limit, ..DualTerms::default() };
     }
     let (power, base) = (penalty.p / (penalty.p - 1.0), penalty.lambda * penalty.p);
     let conjugate =
         |norms: &[f64]| penalty.lambda * (penalty.p - 1.0) * norms.iter().map(|z| (z / base).powf(power)).sum::<f64>();
     let (plain, cut) = (conjugate(&norms), conjugate(&clipped));
     if penalty.norm == Norm::L1 && epsilon > 0.0 && cut + pay(square_clipped) < plain + pay(square) {
-        return DualTerms { conjugate: cut, power, quadratic: pay(square_clipped), limit: 1.0 };
+        return DualTerms { conjugate: cut, power, quadratic: pay(square_clipped), ..DualTerms::default() };
     }
-    DualTerms { conjugate: plain, power, quadratic: pay(square), limit: 1.0 }
+    DualTerms { conjugate: plain, power, quadratic: pay(square), ..DualTerms::default() }
 }
 
 fn split(penalty: &Pairwise, w: &[f64], classes: usize, loss_grad: &[f64], epsilon: f64, dual: &[f64]) -> Split {

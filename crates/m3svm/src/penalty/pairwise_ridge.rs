@@ -72,6 +72,6 @@ impl Penalty for PairwiseRidge {
         }
         let pay = |square: f64, strength: f64| if square == 0.0 { 0.0 } else { square / (4.0 * (strength + epsilon)) };
         let quadratic = pay(common, self.lambda) + pay(apart, (classes as f64 + 1.0) * self.lambda);
-        DualTerms { conjugate: 0.0, power: 2.0, quadratic, limit: 1.0 }
+        DualTerms { quadratic, ..DualTerms::default() }
     }
 }

@@ -1,10 +1,11 @@
-//! How the objective is minimised. [`Newton`] follows the primal-dual path and uses the structure of [`crate::Risk`]; [`Lbfgs`]
-//! and [`Adam`] see an [`crate::Objective`] and nothing else.
+//! How the objective is minimised. [`Newton`] follows the primal-dual path and [`Proximal`] finds the zeros of the lasso; both use the
+//! structure of [`crate::Risk`]. [`Lbfgs`] and [`Adam`] see an [`crate::Objective`] and nothing else.
 
 mod adam;
 mod lbfgs;
 mod line_search;
 mod newton;
+mod proximal;
 mod system;
 
 use std::ops::ControlFlow;
@@ -14,9 +15,13 @@ use serde::{Deserialize, Serialize};
 pub use adam::Adam;
 pub use lbfgs::Lbfgs;
 pub use newton::Newton;
+pub use proximal::Proximal;
 
 use crate::certificate::Certificate;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::loss::Loss;
+use crate::objective::Objective;
+use crate::penalty::Penalty;
 use crate::risk::Risk;
 
 /// Why a solver ended. None of these is an error: the point found is returned with its certificate.
@@ -102,12 +107,15 @@ pub enum AnySolver {
     Lbfgs(Lbfgs),
     /// See [`Adam`].
     Adam(Adam),
+    /// See [`Proximal`].
+    Proximal(Proximal),
 }
 
 impl AnySolver {
     /// One of each, for test tables and help texts.
-    pub fn examples() -> [Self; 4] {
-        [Self::Auto, Self::Newton(Newton {}), Self::Lbfgs(Lbfgs::default()), Self::Adam(Adam::default())]
+    pub fn examples() -> [Self; 5] {
+        let (lbfgs, adam) = (Self::Lbfgs(Lbfgs::default()), Self::Adam(Adam::default()));
+        [Self::Auto, Self::Newton(Newton {}), lbfgs, adam, Self::Proximal(Proximal {})]
     }
 
     /// The name.
@@ -117,13 +125,14 @@ impl AnySolver {
             Self::Newton(_) => "newton",
             Self::Lbfgs(_) => "lbfgs",
             Self::Adam(_) => "adam",
+            Self::Proximal(_) => "proximal",
         }
     }
 
     /// Refuses settings outside their range.
     pub fn check(&self) -> Result<()> {
         match self {
-            Self::Auto | Self::Newton(_) => Ok(()),
+            Self::Auto | Self::Newton(_) | Self::Proximal(_) => Ok(()),
             Self::Lbfgs(s) => s.check(),
             Self::Adam(s) => s.check(),
         }
@@ -132,16 +141,38 @@ impl AnySolver {
     /// Iteration limit where the user sets none.
     pub fn default_max_iter(&self) -> usize {
         match self {
-            Self::Auto | Self::Newton(_) => 500,
+            Self::Auto | Self::Newton(_) | Self::Proximal(_) => 500,
             Self::Lbfgs(_) => 50_000,
             Self::Adam(_) => 500,
         }
     }
 
+    /// Refuses a loss or penalty that the solver cannot minimise.
+    pub fn suits(&self, loss: &dyn Loss, penalty: &dyn Penalty) -> Result<()> {
+        let lasso = penalty.threshold().is_some();
+        let refuse = |what, instead| Err(Error::Unsuited { solver: self.name(), what, instead });
+        match self {
+            Self::Proximal(_) if !lasso => refuse("a penalty other than the lasso", "use auto"),
+            // What can be rounded off however finely has a kink.
+            Self::Auto | Self::Proximal(_) if lasso && loss.relaxed(f64::MIN_POSITIVE).is_some() => {
+                Err(Error::Unsuited {
+                    solver: "proximal",
+                    what: "a loss with a kink under the lasso penalty",
+                    instead: "give the hinge a delta above 0",
+                })
+            }
+            Self::Newton(_) | Self::Lbfgs(_) | Self::Adam(_) if lasso => {
+                refuse("the lasso penalty", "use proximal or auto")
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Replaces `auto` by the solver that the cost model expects to be faster: Newton unless even its cheapest linear
-    /// system costs more than the thousands of evaluations that L-BFGS takes.
+    /// system costs more than the thousands of evaluations that L-BFGS takes. The lasso goes to its own solver.
     pub fn resolve(&self, risk: &Risk<'_>) -> Self {
         match self {
+            Self::Auto if risk.penalty.threshold().is_some() => Self::Proximal(Proximal {}),
             Self::Auto if system::newton_is_cheaper(risk) => Self::Newton(Newton {}),
             Self::Auto => Self::Lbfgs(Lbfgs::default()),
             other => *other,
@@ -156,11 +187,21 @@ impl AnySolver {
         limits: &Limits,
         watch: &mut Watch<'_>,
     ) -> Result<Solution> {
+        self.suits(risk.loss, risk.penalty)?;
         match self.resolve(risk) {
+            Self::Proximal(s) => s.minimize(risk, start, limits, watch),
             Self::Lbfgs(s) => s.minimize(risk, start, limits, watch),
             Self::Adam(s) => s.minimize(risk, start, limits, watch),
             Self::Newton(s) => s.minimize(risk, start, limits, watch),
             Self::Auto => Newton {}.minimize(risk, start, limits, watch),
         }
     }
+}
+
+/// The certificate of a warm start that is already proven; a path would have to be walked again to find out.
+fn proven(risk: &Risk<'_>, start: &mut [f64], tol: f64) -> Option<Certificate> {
+    if start.iter().all(|t| *t == 0.0) {
+        return None;
+    }
+    Some(risk.certify(start)).filter(|certificate| certificate.relative_gap().is_some_and(|gap| gap <= tol))
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::line_search::search;
 use super::system::{Matrix, System};
-use super::{Limits, Progress, Solution, Stop, Watch};
+use super::{Limits, Progress, Solution, Stop, Watch, proven};
 use crate::certificate::Certificate;
 use crate::error::{Error, Result};
 use crate::kernel::{axpy, dot};
@@ -34,20 +34,10 @@ impl Newton {
         limits: &Limits,
         watch: &mut Watch<'_>,
     ) -> Result<Solution> {
-        // A warm start may already be proven; the path would have to be walked again to find out.
         let mut start = start;
         let warm = start.iter().any(|t| *t != 0.0);
-        if warm {
-            let certificate = risk.certify(&mut start);
-            if certificate.relative_gap().is_some_and(|gap| gap <= limits.tol) {
-                return Ok(Solution {
-                    theta: start,
-                    certificate,
-                    stop: Stop::Converged,
-                    iterations: 0,
-                    evaluations: 1,
-                });
-            }
+        if let Some(certificate) = proven(risk, &mut start, limits.tol) {
+            return Ok(Solution { theta: start, certificate, stop: Stop::Converged, iterations: 0, evaluations: 1 });
         }
         let mut path = Path::new(risk, start, limits.tol);
         if warm {
@@ -97,7 +87,7 @@ impl Newton {
 }
 
 /// By how much to cut the smoothing, given the Newton decrement relative to the value: the closer to the path, the bolder.
-fn shrink(decrement: f64) -> f64 {
+pub(super) fn shrink(decrement: f64) -> f64 {
     match decrement {
         d if d < 0.02 => 0.1,
         d if d < 0.1 => 0.2,

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use m3svm::loss::{SmoothHinge, TopKHinge};
 use m3svm::penalty::{Norm, Pairwise};
-use m3svm::solver::{Limits, Solution};
+use m3svm::solver::{Limits, Proximal, Solution};
 use m3svm::{AnyLoss, AnyPenalty, AnySolver, Certificate, Dataset, Features, Model, Risk, Scaling, Spec};
 
 /// A reproducible stream of random numbers (splitmix64).
@@ -191,9 +191,14 @@ pub(crate) fn newton() -> AnySolver {
     AnySolver::examples()[1]
 }
 
-/// Settings without scaling, for Newton.
+/// Newton, or the solver of the lasso.
+pub(crate) fn suited(penalty: &AnyPenalty) -> AnySolver {
+    if matches!(penalty, AnyPenalty::Lasso(_)) { AnySolver::Proximal(Proximal {}) } else { newton() }
+}
+
+/// Settings without scaling, for Newton or the solver of the lasso.
 pub(crate) fn spec(loss: AnyLoss, penalty: AnyPenalty) -> Spec {
-    Spec { loss, penalty, scaling: Scaling::None, solver: newton(), ..Spec::default() }
+    Spec { loss, penalty, scaling: Scaling::None, solver: suited(&penalty), ..Spec::default() }
 }
 
 /// θ of a model that was fitted without scaling.
@@ -215,7 +220,7 @@ pub(crate) fn table() -> Vec<(AnyLoss, AnyPenalty)> {
 
 /// Whether a common shift of all class vectors costs something.
 pub(crate) fn sees_shifts(penalty: &AnyPenalty) -> bool {
-    matches!(penalty, AnyPenalty::Ridge(_) | AnyPenalty::PairwiseRidge(_))
+    matches!(penalty, AnyPenalty::Ridge(_) | AnyPenalty::PairwiseRidge(_) | AnyPenalty::Lasso(_))
 }
 
 pub(crate) fn convex(penalty: &AnyPenalty) -> bool {

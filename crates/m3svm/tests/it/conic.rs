@@ -28,6 +28,7 @@ fn reference(
             (0..problem.d * problem.c).for_each(|j| program.product(j, j, *lambda));
         }
         AnyPenalty::None(_) => {}
+        AnyPenalty::Lasso(_) => unreachable!("the lasso needs a smooth loss"),
     }
     let (value, mut x) = program.solve();
     x.truncate((problem.d + usize::from(intercept)) * problem.c);

@@ -10,6 +10,7 @@ mod custom;
 mod gradients;
 mod invariance;
 mod large;
+mod lasso;
 mod paper;
 mod program;
 mod rivals;

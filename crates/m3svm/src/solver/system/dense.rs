@@ -258,7 +258,7 @@ fn parallelism(size: usize) -> Par {
 }
 
 /// Cholesky of the lower triangle in place; `false` if the matrix is not positive definite within rounding.
-pub(super) fn factor(matrix: &mut [f64], size: usize) -> bool {
+pub(crate) fn factor(matrix: &mut [f64], size: usize) -> bool {
     let par = parallelism(size);
     let scale = (0..size).map(|j| matrix[j * size + j]).fold(0.0, f64::max);
     let view = MatMut::from_column_major_slice_mut(matrix, size, size);
@@ -274,7 +274,7 @@ pub(super) fn factor(matrix: &mut [f64], size: usize) -> bool {
 }
 
 /// Both triangular solves with a matrix from [`factor`].
-pub(super) fn solve_factored(matrix: &[f64], size: usize, rhs: &mut [f64]) {
+pub(crate) fn solve_factored(matrix: &[f64], size: usize, rhs: &mut [f64]) {
     // Bound by memory and short: threads would spend their time waiting for each other.
     let par = if size < 4096 { Par::Seq } else { Par::rayon(SPLIT) };
     let mut buffer = MemBuffer::new(llt::solve::solve_in_place_scratch::<f64>(size, 1, par));

@@ -15,6 +15,7 @@ use crate::risk::Risk;
 
 use active::Active;
 use dense::Dense;
+pub(super) use dense::{factor, solve_factored};
 
 /// A Newton matrix in factored form: the curvature of every row and of the penalty.
 pub(crate) struct Matrix<'a> {
@@ -111,7 +112,7 @@ impl Costs {
         let (n, c, d) = (risk.x.rows() as f64, risk.classes as f64, risk.x.cols() as f64);
         let pairs_per_row = if risk.loss.shape() == Shape::Star { c - 1.0 } else { c * (c - 1.0) / 2.0 };
         let size = (d + 1.0) * (c - 1.0);
-        let possible = risk.loss.shift_invariant() && 8.0 * size * size < 2e9;
+        let possible = risk.loss.shift_invariant() && risk.penalty.centre_is_mean() && 8.0 * size * size < 2e9;
         let (form, factor) = (n * pairs_per_row * (d + 1.0).powi(2), size.powi(3) / 3.0);
         Self {
             factored: if possible { form + factor } else { f64::INFINITY },

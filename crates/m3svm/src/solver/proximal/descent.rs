@@ -1,0 +1,166 @@
+//! Minimises a quadratic function plus absolute values, one coordinate at a time and, once signs have settled, all at once.
+
+use crate::kernel::dot;
+
+/// `½ uᵀHu + …` at its current point. Coordinates are numbered 0, 1, …
+pub(super) trait Quadratic {
+    /// Second derivative along a coordinate, greater than 0.
+    fn bend(&self, a: usize) -> f64;
+
+    /// First derivative along a coordinate.
+    fn slope(&self, a: usize) -> f64;
+
+    /// Moves along a coordinate.
+    fn shift(&mut self, a: usize, by: f64);
+
+    /// `H·step`, for all coordinates.
+    fn product(&self, step: &[f64]) -> Vec<f64>;
+
+    /// Moves by a whole step, whose `product` is known.
+    fn advance(&mut self, step: &[f64], product: &[f64]);
+
+    /// The step among the `free` coordinates after which their first derivatives have changed by `wanted`, or most of it. All others
+    /// are 0, in `wanted`, too.
+    fn newton(&self, free: &[usize], wanted: &[f64]) -> Option<Vec<f64>>;
+}
+
+/// What stands beside the quadratic function, and where the point is.
+pub(super) struct Point<'a> {
+    /// λ of every coordinate; 0 for intercepts.
+    pub(super) thresholds: &'a [f64],
+    /// The current point.
+    pub(super) values: Vec<f64>,
+}
+
+/// How far a slope is from what the absolute value at `u` can balance.
+pub(super) fn violation(u: f64, slope: f64, threshold: f64) -> f64 {
+    if u == 0.0 { (slope.abs() - threshold).max(0.0) } else { (slope + threshold * u.signum()).abs() }
+}
+
+/// How a descent went.
+#[derive(Clone, Copy)]
+pub(super) struct Descent {
+    /// Largest violation met in the last sweep over all coordinates.
+    pub(super) residual: f64,
+    pub(super) sweeps: usize,
+}
+
+/// Minimises to a largest violation of `target`, in at most `rounds` of `sweeps` sweeps, with a Newton step on the non-zeros after each but
+/// the last.
+pub(super) fn solve(
+    q: &mut dyn Quadratic,
+    point: &mut Point<'_>,
+    target: f64,
+    sweeps: usize,
+    rounds: usize,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Descent {
+    let mut done = 0;
+    for round in 1.. {
+        let found = descend(q, point, target, sweeps, go_on);
+        done += found.sweeps;
+        if found.residual <= target || round >= rounds || !go_on() {
+            return Descent { residual: found.residual, sweeps: done };
+        }
+        settle(q, point);
+    }
+    Descent { residual: f64::INFINITY, sweeps: done }
+}
+
+/// Sweeps until the largest violation is at most `target`, at most `most` times over all coordinates or the equivalent.
+fn descend(
+    q: &mut dyn Quadratic,
+    point: &mut Point<'_>,
+    target: f64,
+    most: usize,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Descent {
+    // Sweeps over the non-zeros between two sweeps over all.
+    const INNER: usize = 8;
+    let all: Vec<usize> = (0..point.values.len()).collect();
+    let mut visits = 0;
+    loop {
+        let residual = sweep(q, point, &all);
+        visits += all.len();
+        let sweeps = visits.div_ceil(all.len().max(1));
+        if residual <= target || sweeps >= most || !go_on() {
+            return Descent { residual, sweeps };
+        }
+        let moving = point.free();
+        for _ in 0..INNER {
+            visits += moving.len();
+            if sweep(q, point, &moving) <= 0.3 * target {
+                break;
+            }
+        }
+    }
+}
+
+/// Minimises along each coordinate in turn; the largest violation met on the way.
+fn sweep(q: &mut dyn Quadratic, point: &mut Point<'_>, order: &[usize]) -> f64 {
+    let mut residual = 0.0f64;
+    for &a in order {
+        let (u, threshold) = (point.values[a], point.thresholds[a]);
+        let (slope, bend) = (q.slope(a), q.bend(a));
+        residual = residual.max(violation(u, slope, threshold));
+        let goal = bend * u - slope;
+        let next = if goal.abs() <= threshold { 0.0 } else { (goal - threshold * goal.signum()) / bend };
+        if next != u {
+            q.shift(a, next - u);
+            point.values[a] = next;
+        }
+    }
+    residual
+}
+
+/// Newton on the non-zeros with their signs kept.
+fn settle(q: &mut dyn Quadratic, point: &mut Point<'_>) {
+    let free = point.free();
+    let mut wanted = vec![0.0; point.values.len()];
+    for &a in &free {
+        let sign = if point.values[a] == 0.0 { 0.0 } else { point.values[a].signum() };
+        wanted[a] = -(q.slope(a) + point.thresholds[a] * sign);
+    }
+    let Some(step) = q.newton(&free, &wanted).filter(|step| step.iter().all(|s| s.is_finite())) else { return };
+    // Every coordinate that would change sign stops at zero. That bends the way, so the whole of it may be too long.
+    for share in [1.0, 0.3, 0.1, 0.03, 0.01, 1e-3] {
+        let stopped = |a: usize| {
+            let (u, by) = (point.values[a], share * step[a]);
+            if point.thresholds[a] > 0.0 && u * (u + by) <= 0.0 { -u } else { by }
+        };
+        let short: Vec<f64> = (0..step.len()).map(stopped).collect();
+        if try_move(q, point, &free, &short) {
+            return;
+        }
+    }
+}
+
+/// Moves if that lowers the function.
+fn try_move(q: &mut dyn Quadratic, point: &mut Point<'_>, free: &[usize], step: &[f64]) -> bool {
+    let change = q.product(step);
+    let (mut gain, mut before, mut after) = (0.0, 0.0f64, 0.0f64);
+    for &a in free {
+        let (u, by, threshold, slope) = (point.values[a], step[a], point.thresholds[a], q.slope(a));
+        gain += by * (slope + 0.5 * change[a]) + threshold * ((u + by).abs() - u.abs());
+        before = before.max(violation(u, slope, threshold));
+        after = after.max(violation(if by == -u { 0.0 } else { u + by }, slope + change[a], threshold));
+    }
+    // Near the minimum the gain drowns in rounding, but the slopes still tell.
+    let rounding = 1e-12 * dot(&change, &change).sqrt() * dot(step, step).sqrt();
+    let better = gain < -rounding || after < 0.5 * before;
+    if better {
+        q.advance(step, &change);
+        for &a in free {
+            let u = point.values[a];
+            point.values[a] = if step[a] == -u { 0.0 } else { u + step[a] };
+        }
+    }
+    better
+}
+
+impl Point<'_> {
+    /// The coordinates that are not held at zero by a kink.
+    fn free(&self) -> Vec<usize> {
+        (0..self.values.len()).filter(|a| self.values[*a] != 0.0 || self.thresholds[*a] == 0.0).collect()
+    }
+}

@@ -1,0 +1,245 @@
+//! The quadratic model through the change of the scores: nothing but n numbers per class is kept, so there may be any number of
+//! coordinates. A move costs one pass over a column.
+
+use rayon::prelude::*;
+
+use super::Coordinate;
+use super::bends::Bends;
+use super::descent::Quadratic;
+use crate::columns::{Column, Columns};
+use crate::kernel::{axpy, dot, vectorised};
+use crate::loss::Shape;
+
+pub(super) struct Scores<'a> {
+    bends: &'a Bends<'a>,
+    columns: &'a Columns,
+    coordinates: &'a [Coordinate],
+    /// First derivatives at the start, and what the ε-term has added since.
+    slopes: Vec<f64>,
+    diagonal: Vec<f64>,
+    ridge: f64,
+    state: State,
+}
+
+enum State {
+    /// Softmax: H·Δz = ω q∘(Δz − mean). Kept are Δz and the mean Σ q Δz of every row, so that a move touches one class only.
+    Mean { moved: Vec<f64>, mean: Vec<f64>, weighted: Vec<f64> },
+    /// Any other: H·Δz itself.
+    Product(Vec<f64>),
+}
+
+impl<'a> Scores<'a> {
+    pub(super) fn new(
+        bends: &'a Bends<'a>,
+        columns: &'a Columns,
+        coordinates: &'a [Coordinate],
+        slopes: Vec<f64>,
+        ridge: f64,
+    ) -> Self {
+        let (n, c) = (bends.rows, bends.classes);
+        let bend = |a: &Coordinate| {
+            let (mut sum, k) = (0.0, a.class());
+            columns.get(a.feature()).for_each(|i, x| sum += x * x * bends.entry(i, k, k));
+            sum + ridge
+        };
+        let diagonal = coordinates.par_iter().with_min_len(64).map(bend).collect();
+        let state = if bends.shape == Shape::Simplex {
+            let weighted = bends.h.iter().enumerate().map(|(at, q)| bends.weights[at % n] * q).collect();
+            State::Mean { moved: vec![0.0; n * c], mean: vec![0.0; n], weighted }
+        } else {
+            State::Product(vec![0.0; n * c])
+        };
+        Self { bends, columns, coordinates, slopes, diagonal, ridge, state }
+    }
+
+    /// The change of the scores that a step makes, by class.
+    fn scores_of(&self, step: &[f64]) -> Vec<f64> {
+        let n = self.bends.rows;
+        let mut out = vec![0.0; n * self.bends.classes];
+        out.par_chunks_mut(n.max(1)).enumerate().for_each(|(k, out)| {
+            let first = self.coordinates.partition_point(|a| a.class() < k);
+            let own = self.coordinates[first..].iter().zip(&step[first..]).take_while(|(a, _)| a.class() == k);
+            for (a, by) in own.filter(|(_, by)| **by != 0.0) {
+                self.columns.get(a.feature()).for_each(|i, x| out[i] += by * x);
+            }
+        });
+        out
+    }
+
+    /// H·Δz of every row, by class.
+    fn curved(&self, moved: &[f64]) -> Vec<f64> {
+        let (n, c) = (self.bends.rows, self.bends.classes);
+        let mut out = vec![0.0; n * c];
+        if let State::Mean { weighted, .. } = &self.state {
+            let mut mean = vec![0.0; n];
+            for (z, q) in moved.chunks_exact(n).zip(self.bends.h.chunks_exact(n)) {
+                mean.iter_mut().zip(z.iter().zip(q)).for_each(|(m, (z, q))| *m += q * z);
+            }
+            for ((out, z), w) in out.chunks_exact_mut(n).zip(moved.chunks_exact(n)).zip(weighted.chunks_exact(n)) {
+                (0..n).for_each(|i| out[i] = w[i] * (z[i] - mean[i]));
+            }
+            return out;
+        }
+        for k in 0..c {
+            for l in 0..c {
+                (0..n).for_each(|i| out[k * n + i] += self.bends.entry(i, k, l) * moved[l * n + i]);
+            }
+        }
+        out
+    }
+}
+
+impl Quadratic for Scores<'_> {
+    fn bend(&self, a: usize) -> f64 {
+        self.diagonal[a]
+    }
+
+    fn slope(&self, a: usize) -> f64 {
+        let (n, coordinate) = (self.bends.rows, self.coordinates[a]);
+        let class = coordinate.class() * n..(coordinate.class() + 1) * n;
+        let column = self.columns.get(coordinate.feature());
+        self.slopes[a]
+            + match &self.state {
+                State::Mean { moved, mean, weighted } => {
+                    mean_product(column, &weighted[class.clone()], &moved[class], mean)
+                }
+                State::Product(product) => {
+                    let (mut sum, product) = (0.0, &product[class]);
+                    column.for_each(|i, x| sum += x * product[i]);
+                    sum
+                }
+            }
+    }
+
+    fn shift(&mut self, a: usize, by: f64) {
+        let (n, c, coordinate) = (self.bends.rows, self.bends.classes, self.coordinates[a]);
+        let k = coordinate.class();
+        self.slopes[a] += self.ridge * by;
+        let column = self.columns.get(coordinate.feature());
+        match &mut self.state {
+            State::Mean { moved, mean, .. } => {
+                let (moved, q) = (&mut moved[k * n..(k + 1) * n], &self.bends.h[k * n..(k + 1) * n]);
+                move_mean(column, by, q, moved, mean);
+            }
+            State::Product(product) => column.for_each(|i, x| {
+                if self.bends.shape == Shape::Star && self.bends.y[i] as usize != k {
+                    // Only the class itself and the true one are coupled.
+                    let change = by * x * self.bends.entry(i, k, k);
+                    product[k * n + i] += change;
+                    product[self.bends.y[i] as usize * n + i] -= change;
+                } else {
+                    (0..c).for_each(|l| product[l * n + i] += by * x * self.bends.entry(i, k, l));
+                }
+            }),
+        }
+    }
+
+    fn product(&self, step: &[f64]) -> Vec<f64> {
+        let moved = self.scores_of(step);
+        let product = self.curved(&moved);
+        let n = self.bends.rows;
+        let along = |(a, by): (&Coordinate, &f64)| {
+            let (mut sum, product) = (0.0, &product[a.class() * n..(a.class() + 1) * n]);
+            self.columns.get(a.feature()).for_each(|i, x| sum += x * product[i]);
+            sum + self.ridge * by
+        };
+        self.coordinates.par_iter().zip(step).with_min_len(64).map(along).collect()
+    }
+
+    fn advance(&mut self, step: &[f64], _product: &[f64]) {
+        axpy(self.ridge, step, &mut self.slopes);
+        let change = self.scores_of(step);
+        match &mut self.state {
+            State::Mean { moved, mean, .. } => {
+                axpy(1.0, &change, moved);
+                for (change, q) in change.chunks_exact(mean.len()).zip(self.bends.h.chunks_exact(mean.len())) {
+                    mean.iter_mut().zip(change.iter().zip(q)).for_each(|(m, (z, q))| *m += q * z);
+                }
+            }
+            State::Product(_) => {
+                let curved = self.curved(&change);
+                if let State::Product(product) = &mut self.state {
+                    axpy(1.0, &curved, product);
+                }
+            }
+        }
+    }
+
+    /// Conjugate gradients with the diagonal as preconditioner.
+    fn newton(&self, free: &[usize], wanted: &[f64]) -> Option<Vec<f64>> {
+        const MOST: usize = 60;
+        const ENOUGH: f64 = 1e-3;
+        let mut held = vec![0.0; wanted.len()];
+        free.iter().for_each(|a| held[*a] = 1.0 / self.diagonal[*a]);
+        let lighten = |r: &[f64]| -> Vec<f64> { r.iter().zip(&held).map(|(r, h)| r * h).collect() };
+        let (mut step, mut rest) = (vec![0.0; wanted.len()], wanted.to_vec());
+        let mut along = lighten(&rest);
+        let mut square = dot(&rest, &along);
+        let goal = ENOUGH * ENOUGH * square;
+        for _ in 0..MOST {
+            if !(square > goal) {
+                break;
+            }
+            let product = self.product(&along);
+            let by = square / dot(&along, &product);
+            axpy(by, &along, &mut step);
+            axpy(-by, &product, &mut rest);
+            let light = lighten(&rest);
+            let next = dot(&rest, &light);
+            along.iter_mut().zip(&light).for_each(|(a, l)| *a = l + next / square * *a);
+            square = next;
+        }
+        Some(step)
+    }
+}
+
+/// Σᵢ xᵢ wᵢ (Δzᵢ − meanᵢ).
+fn mean_product(column: Column<'_>, weighted: &[f64], moved: &[f64], mean: &[f64]) -> f64 {
+    let mut sum = 0.0;
+    match column {
+        Column::Sparse(rows, values) => {
+            for (i, x) in rows.iter().zip(values) {
+                let i = *i as usize;
+                sum += x * weighted[i] * (moved[i] - mean[i]);
+            }
+        }
+        Column::Dense(x) => vectorised(
+            #[inline(always)]
+            || {
+                let mut lanes = [0.0; 16];
+                let whole = x.len() / 16 * 16;
+                for at in (0..whole).step_by(16) {
+                    let (x, w) = (&x[at..at + 16], &weighted[at..at + 16]);
+                    let (z, m) = (&moved[at..at + 16], &mean[at..at + 16]);
+                    (0..16).for_each(|l| lanes[l] += x[l] * w[l] * (z[l] - m[l]));
+                }
+                sum = lanes.iter().sum();
+                (whole..x.len()).for_each(|i| sum += x[i] * weighted[i] * (moved[i] - mean[i]));
+            },
+        ),
+    }
+    sum
+}
+
+/// Δz += by·x and mean += by·q∘x.
+fn move_mean(column: Column<'_>, by: f64, q: &[f64], moved: &mut [f64], mean: &mut [f64]) {
+    match column {
+        Column::Sparse(rows, values) => {
+            for (i, x) in rows.iter().zip(values) {
+                let i = *i as usize;
+                moved[i] += by * x;
+                mean[i] += by * x * q[i];
+            }
+        }
+        Column::Dense(x) => vectorised(
+            #[inline(always)]
+            || {
+                for ((x, q), (z, m)) in x.iter().zip(q).zip(moved.iter_mut().zip(mean.iter_mut())) {
+                    let change = by * x;
+                    *z += change;
+                    *m += change * q;
+                }
+            },
+        ),
+    }
+}

@@ -1,0 +1,303 @@
+//! The lasso and its solver: optimality by hand, another program's numbers, exact zeros.
+
+use m3svm::loss::{PairwiseLogistic, Softmax};
+use m3svm::penalty::{Lasso, Ridge};
+use m3svm::solver::Proximal;
+use m3svm::{AnyLoss, AnyPenalty, AnySolver, Dataset, Model, Objective, Risk, Scaling, Spec, Stop};
+
+use crate::common::{Problem, Random, apart, far, hinge, minimize, none, spec, theta};
+use crate::convergence::{solved, sparse, table};
+
+const SOFTMAX: AnyLoss = AnyLoss::Softmax(Softmax {});
+
+fn lasso(lambda: f64) -> AnyPenalty {
+    AnyPenalty::Lasso(Lasso { lambda })
+}
+
+fn losses() -> [AnyLoss; 4] {
+    [SOFTMAX, AnyLoss::PairwiseLogistic(PairwiseLogistic {}), hinge(0.5), hinge(0.01)]
+}
+
+/// Solved to nearly all digits.
+fn fit(loss: AnyLoss, lambda: f64, data: &Dataset<'_>) -> Model {
+    let model = Spec { tol: 1e-11, ..spec(loss, lasso(lambda)) }.fit(data).unwrap();
+    assert_eq!(model.training().stop, Stop::Converged, "{loss:?} λ {lambda}: {:?}", model.certificate());
+    model
+}
+
+/// Σᵢ ωᵢ x̃ᵢ ∂ℓ/∂z + 2εθ, from the definition.
+fn smooth_slopes(problem: &Problem, loss: &AnyLoss, epsilon: f64, theta: &[f64]) -> Vec<f64> {
+    let (d, c) = (problem.d, problem.c);
+    let mut slopes: Vec<f64> = theta.iter().map(|t| 2.0 * epsilon * t).collect();
+    for i in 0..problem.n {
+        let x: Vec<f64> = problem.x[i * d..(i + 1) * d].iter().copied().chain([1.0]).collect();
+        let z: Vec<f64> = (0..c).map(|k| (0..=d).map(|j| x[j] * theta[j * c + k]).sum()).collect();
+        let mut dz = vec![0.0; c];
+        loss.as_dyn().value_grad(&z, problem.y[i] as usize, &mut dz);
+        let weight = problem.weights.as_ref().map_or(1.0, |w| w[i]);
+        (0..=d).for_each(|j| (0..c).for_each(|k| slopes[j * c + k] += weight * x[j] * dz[k]));
+    }
+    slopes
+}
+
+#[test]
+fn at_the_optimum_slopes_balance_the_kinks() {
+    for (seed, loss) in losses().into_iter().enumerate() {
+        let problem = Problem::random(300 + seed as u64, 80, 6, 3 + seed % 2).weighted(seed as u64);
+        for lambda in [0.5, 3.0, 10.0] {
+            for data in [problem.dense(), problem.csr()] {
+                let model = fit(loss, lambda, &data);
+                let slopes = smooth_slopes(&problem, &loss, 1e-6, &theta(&model));
+                let (weights, intercept) = slopes.split_at(problem.d * problem.c);
+                let mut zeros = 0;
+                for (slope, w) in weights.iter().zip(model.weights()) {
+                    let off = if *w == 0.0 { slope.abs() - lambda } else { (slope + lambda * w.signum()).abs() };
+                    assert!(off < 1e-5 * lambda, "{loss:?} λ {lambda}: weight {w:e} has slope {slope}");
+                    zeros += usize::from(*w == 0.0);
+                }
+                assert!(intercept.iter().all(|s| s.abs() < 1e-5), "{loss:?} λ {lambda}: {intercept:?}");
+                assert_eq!(model.nonzero_weights(), weights.len() - zeros);
+                assert!(lambda < 3.0 || zeros > 0, "{loss:?} λ {lambda}: no zeros");
+            }
+        }
+    }
+}
+
+/// The smallest λ at which softmax has no weights: with shares πₖ of the classes, max |Σᵢ ωᵢ xᵢⱼ (πₖ − [yᵢ = k])|.
+fn lambda_max(problem: &Problem) -> f64 {
+    let weight = |i: usize| problem.weights.as_ref().map_or(1.0, |w| w[i]);
+    let mut shares = vec![0.0; problem.c];
+    (0..problem.n).for_each(|i| shares[problem.y[i] as usize] += weight(i));
+    let total: f64 = shares.iter().sum();
+    let mut slopes = vec![0.0; problem.d * problem.c];
+    for (i, row) in problem.x.chunks_exact(problem.d).enumerate() {
+        for (j, x) in row.iter().enumerate() {
+            for k in 0..problem.c {
+                let own = if problem.y[i] as usize == k { 1.0 } else { 0.0 };
+                slopes[j * problem.c + k] += weight(i) * x * (shares[k] / total - own);
+            }
+        }
+    }
+    slopes.iter().fold(0.0, |most, s| f64::max(most, s.abs()))
+}
+
+#[test]
+fn weights_appear_exactly_below_the_largest_slope_at_zero() {
+    for seed in 0..12u64 {
+        let c = 2 + seed as usize % 4;
+        let problem = Problem::random(400 + seed, 12 * c, 1 + seed as usize % 5, c).weighted(seed);
+        let most = lambda_max(&problem);
+        let above = fit(SOFTMAX, 1.0001 * most, &problem.dense());
+        assert!(above.weights().iter().all(|w| *w == 0.0), "seed {seed}: {:?}", above.weights());
+        assert_eq!((above.surviving_features(), above.nonzero_weights()), (0, 0));
+        let below = fit(SOFTMAX, 0.99 * most, &problem.csr());
+        assert!(below.surviving_features() > 0 && below.nonzero_weights() > 0, "seed {seed}");
+    }
+}
+
+/// Lines `name lambda objective intercept…, weights…` made by `tests/fixtures/make_smlr.py` with scikit-learn.
+fn fixtures() -> impl Iterator<Item = (&'static str, f64, f64, Vec<f64>)> {
+    let lines = include_str!("../fixtures/smlr.txt").lines().filter(|line| !line.starts_with('#'));
+    lines.map(|line| {
+        let mut fields = line.split(' ');
+        let name = fields.next().unwrap();
+        let mut numbers = fields.map(|v| v.parse::<f64>().unwrap());
+        (name, numbers.next().unwrap(), numbers.next().unwrap(), numbers.collect())
+    })
+}
+
+/// Rows of c numbers with their mean subtracted.
+fn centred(values: &[f64], c: usize) -> Vec<f64> {
+    let row = |row: &[f64]| row.iter().map(|v| v - row.iter().sum::<f64>() / c as f64).collect::<Vec<f64>>();
+    values.chunks_exact(c).flat_map(row).collect()
+}
+
+#[test]
+fn scikit_learn_finds_the_same_sparse_models() {
+    let mut compared = 0;
+    for (name, lambda, objective, parameters) in fixtures() {
+        let iris = Problem::iris().dense();
+        let Some(data) = (if name == "iris" { Some(iris) } else { table(name) }) else { continue };
+        let spec = Spec { scaling: Scaling::Standard, epsilon: 1e-9, tol: 1e-10, ..spec(SOFTMAX, lasso(lambda)) };
+        let model = spec.fit(&data).unwrap();
+        let label = format!("{name} λ {lambda}");
+        assert_eq!(model.training().stop, Stop::Converged, "{label}");
+        let error = apart(model.certificate().objective, objective);
+        assert!(error < 1e-7, "{label}: {} {objective}, {error:e}", model.certificate().objective);
+        let (intercept, weights) = parameters.split_at(data.classes().len());
+        // With an even number of classes a common shift of a feature between its two middle weights costs nothing but ε; what the
+        // scores depend on are differences.
+        let c = data.classes().len();
+        let apart = |a: &[f64], b: &[f64]| if c % 2 == 1 { far(a, b) } else { far(&centred(a, c), &centred(b, c)) };
+        let most = apart(model.weights(), weights).max(apart(model.intercept(), intercept));
+        assert!(most < 1e-5, "{label}: parameters differ by {most:e}");
+        for (w, theirs) in model.weights().iter().zip(weights).filter(|_| c % 2 == 1) {
+            assert!((*w == 0.0) == (*theirs == 0.0) || w.abs().max(theirs.abs()) < 1e-5, "{label}: {w:e} {theirs:e}");
+        }
+        compared += 1;
+    }
+    assert!(compared >= 2, "iris is always there");
+}
+
+#[test]
+fn storage_and_precision_do_not_change_the_model() {
+    let mut problem = Problem::random(310, 120, 8, 4).weighted(2);
+    problem.x.iter_mut().for_each(|v| *v = f64::from(*v as f32));
+    for loss in losses() {
+        let dense = fit(loss, 4.0, &problem.dense());
+        for data in [problem.csr(), problem.dense32(), problem.csr32()] {
+            let other = fit(loss, 4.0, &data);
+            assert!(far(&theta(&dense), &theta(&other)) < 1e-5, "{loss:?}");
+            let zeros = |model: &Model| -> Vec<bool> { model.weights().iter().map(|w| *w == 0.0).collect() };
+            assert_eq!(zeros(&dense), zeros(&other), "{loss:?}");
+        }
+    }
+}
+
+#[test]
+fn integer_weights_are_repetitions_under_the_lasso() {
+    let mut problem = Problem::random(320, 60, 4, 3);
+    let mut random = Random::new(5);
+    let counts: Vec<usize> = (0..problem.n).map(|_| random.below(4)).collect();
+    let rows: Vec<usize> = (0..problem.n).flat_map(|i| vec![i; counts[i]]).collect();
+    let repeated = problem.rows(&rows);
+    problem.weights = Some(counts.iter().map(|k| *k as f64).collect());
+    for loss in losses() {
+        let (a, b) = (fit(loss, 2.0, &problem.dense()), fit(loss, 2.0, &repeated.dense()));
+        assert!(apart(a.certificate().objective, b.certificate().objective) < 1e-10, "{loss:?}");
+        assert!(far(&theta(&a), &theta(&b)) < 1e-5, "{loss:?}");
+    }
+}
+
+#[test]
+fn threads_change_no_bit_of_a_lasso() {
+    // Enough coordinates for either form of the model, and enough rows for several groups.
+    let problem = Problem::random(330, 2500, 90, 5);
+    for (data, lambda) in [(problem.dense(), 10.0), (problem.csr(), 3.0)] {
+        let spec = Spec { tol: 1e-8, ..spec(SOFTMAX, lasso(lambda)) };
+        let run = |threads: usize| -> Vec<u64> {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let model = pool.install(|| spec.fit(&data)).unwrap();
+            let bound = model.certificate().lower_bound.unwrap();
+            theta(&model).iter().chain([&model.certificate().objective, &bound]).map(|v| v.to_bits()).collect()
+        };
+        let one = run(1);
+        for threads in [2, 3] {
+            assert!(one == run(threads), "{threads} threads, λ {lambda}");
+        }
+    }
+}
+
+#[test]
+fn a_warm_start_from_another_lambda_ends_at_the_same_model() {
+    let data = Problem::random(340, 90, 10, 3).dense();
+    let (coarse, fine) = (fit(SOFTMAX, 8.0, &data), fit(SOFTMAX, 1.0, &data));
+    let spec = fine.spec().clone();
+    let mut go_on = |_: &m3svm::Progress| std::ops::ControlFlow::Continue(());
+    let warm = spec.fit_watched(&data, Some(&coarse), &mut go_on).unwrap();
+    assert!(far(&theta(&warm), &theta(&fine)) < 1e-5);
+    let again = spec.fit_watched(&data, Some(&fine), &mut go_on).unwrap();
+    assert_eq!((again.training().iterations, again.training().stop), (0, Stop::Converged));
+}
+
+#[test]
+fn without_strength_or_intercept_it_is_still_solved() {
+    let problem = Problem::random(350, 90, 3, 3);
+    let data = problem.dense();
+    for (lambda, intercept) in [(0.0, true), (0.0, false), (2.0, false)] {
+        let spec = Spec { epsilon: 1e-3, intercept, ..spec(SOFTMAX, lasso(lambda)) };
+        let model = spec.fit(&data).unwrap();
+        assert_eq!(model.training().stop, Stop::Converged, "λ {lambda} {intercept}: {:?}", model.certificate());
+        if lambda == 0.0 {
+            let ridge = AnyPenalty::Ridge(Ridge { lambda: 0.0 });
+            let other = Spec { epsilon: 1e-3, intercept, ..crate::common::spec(SOFTMAX, ridge) }.fit(&data).unwrap();
+            assert!(apart(model.certificate().objective, other.certificate().objective) < 1e-8);
+        }
+    }
+}
+
+#[test]
+fn features_without_information_do_not_survive() {
+    let signal = Problem::clouds(360, 200, 3, 3, 2.0);
+    let mut random = Random::new(6);
+    let mut problem = signal.clone();
+    problem.d = 23;
+    problem.x = signal.x.chunks_exact(3).flat_map(|row| [row.to_vec(), random.normals(20)].concat()).collect();
+    let model = fit(SOFTMAX, 25.0, &problem.dense());
+    assert_eq!(model.surviving_features(), 3);
+    assert!(model.weights()[9..].iter().all(|w| *w == 0.0));
+}
+
+#[test]
+fn solvers_refuse_what_they_cannot_minimise() {
+    let data = Problem::random(370, 12, 2, 3).dense();
+    let says = |loss, penalty, solver| {
+        let spec = Spec { solver, ..spec(loss, penalty) };
+        let early = spec.check().unwrap_err().to_string();
+        let risk = Risk::new(&data, spec.loss.as_dyn(), spec.penalty.as_dyn(), 1e-6, true);
+        let limits = m3svm::solver::Limits { tol: 1e-8, max_iter: 5, seed: 0 };
+        let mut watch = |_: &m3svm::Progress| std::ops::ControlFlow::Continue(());
+        let late = solver.minimize(&risk, vec![0.0; risk.dim()], &limits, &mut watch).unwrap_err().to_string();
+        assert_eq!(early, late);
+        early
+    };
+    for solver in &AnySolver::examples()[1..4] {
+        let expected = format!("the solver {} cannot minimise the lasso penalty; use proximal or auto", solver.name());
+        assert_eq!(says(SOFTMAX, lasso(1.0), *solver), expected);
+    }
+    let proximal = AnySolver::Proximal(Proximal {});
+    let other = "the solver proximal cannot minimise a penalty other than the lasso; use auto";
+    assert_eq!(says(SOFTMAX, AnyPenalty::Ridge(Ridge { lambda: 1.0 }), proximal), other);
+    let kink = "the solver proximal cannot minimise a loss with a kink under the lasso penalty; give the hinge a delta above 0";
+    assert_eq!(says(hinge(0.0), lasso(1.0), AnySolver::Auto), kink);
+    assert_eq!(says(hinge(0.0), lasso(1.0), proximal), kink);
+    let auto = Spec { solver: AnySolver::Auto, ..spec(SOFTMAX, lasso(1.0)) }.fit(&data).unwrap();
+    assert_eq!(auto.training().solver, "proximal");
+}
+
+#[test]
+fn every_step_descends_to_the_certified_value() {
+    let data = Problem::random(380, 60, 5, 3).dense();
+    let penalty = lasso(0.5);
+    let risk = Risk::new(&data, SOFTMAX.as_dyn(), penalty.as_dyn(), 1e-6, true);
+    let mut last = f64::INFINITY;
+    for steps in 1..12 {
+        let found = minimize(&AnySolver::Proximal(Proximal {}), &risk, vec![0.0; risk.dim()], 1e-10, steps);
+        let mut grad = vec![0.0; risk.dim()];
+        let value = risk.eval(&found.theta, &mut grad);
+        assert!(apart(value, found.certificate.objective) < 1e-12);
+        assert!(value <= last, "{steps} steps: {value} after {last}");
+        assert!(found.certificate.lower_bound.unwrap() <= value * (1.0 + 1e-12));
+        last = value;
+    }
+}
+
+fn real(name: &str, data: Option<Dataset<'static>>, lambdas: &[f64], losses: &[AnyLoss]) {
+    let Some(data) = data else { return };
+    let mut failures = Vec::new();
+    for loss in losses {
+        for lambda in lambdas {
+            let spec = Spec { scaling: Scaling::Standard, ..spec(*loss, lasso(*lambda)) };
+            failures.extend(solved(name, &data, &spec));
+        }
+    }
+    none(&failures);
+}
+
+#[test]
+fn lasso_small_sets_are_solved_with_every_loss() {
+    for name in ["wine", "glass", "vehicle", "dermatology"] {
+        real(name, table(name), &[0.1, 1.0, 10.0], &losses());
+    }
+}
+
+#[test]
+fn lasso_more_features_than_rows_are_solved() {
+    real("orl", table("orl"), &[1.0, 10.0], &[SOFTMAX]);
+    real("cornell", sparse("cornell"), &[1.0], &[SOFTMAX]);
+}
+
+#[test]
+fn lasso_isolet_is_solved() {
+    real("isolet", table("isolet"), &[2.0], &[SOFTMAX]);
+}
