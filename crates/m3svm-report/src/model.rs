@@ -128,7 +128,7 @@ fn margins(report: Report, model: &Model) -> Report {
     let (classes, (smallest, k, l)) = (model.classes(), model.min_margin());
     let c = classes.len();
     let report = report.section("Margins").text(&format!(
-        "The margin between two classes is 2/‖wₖ − wₗ‖, in scaled features: the width of the strip between them. The smallest one is {}, between {} and {}.",
+        "The margin between two classes is 2/‖wₖ\u{a0}−\u{a0}wₗ‖, in scaled features: the width of the strip between them. The smallest one is {}, between {} and {}.",
         digits(smallest, 4), classes[k], classes[l]
     ));
     let all = model.margins();
@@ -175,7 +175,7 @@ fn weights(report: Report, model: &Model) -> Report {
     let signed = |w: f64| format!("{}{}", if w < 0.0 { '−' } else { '+' }, digits(w.abs(), 3));
     let rows = model.classes().iter().enumerate().take(MOST_CLASSES).map(|(k, class)| {
         let largest = model.largest_weights(k, WEIGHTS).into_iter().filter(|(_, w)| *w != 0.0);
-        let words: Vec<String> = largest.map(|(j, w)| format!("{} {}", feature(j), signed(w))).collect();
+        let words: Vec<String> = largest.map(|(j, w)| format!("{}\u{a0}{}", feature(j), signed(w))).collect();
         vec![class.clone(), words.join(", ")]
     });
     let table = Table {

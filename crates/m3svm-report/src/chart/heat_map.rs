@@ -127,7 +127,7 @@ impl HeatMap {
         if wish * columns as f64 <= 400.0 {
             cell.0 = cell.0.max(wish);
         }
-        let slanted = wish > cell.0;
+        let slanted = wish - 6.0 > cell.0;
         // The first slanted names reach out to the left.
         let reach = if slanted { longest(&self.columns, text) * 0.72 - cell.0 / 2.0 } else { 0.0 };
         let left = 26.0 + longest(&self.rows, text).max(reach) + 6.0;
