@@ -60,7 +60,8 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     m3svm train data.csv -o data.m3svm\n  \
-    m3svm train data.csv --label kind --p 8 --lambda 1e-2 --json\n\n\
+    m3svm train data.csv --label kind --p 8 --lambda 1e-2 --json\n  \
+    m3svm train data.csv --report data.html\n\n\
     Ctrl-C ends the training and keeps the best model so far; a second Ctrl-C aborts.")]
 pub(crate) struct TrainArgs {
     /// Data with labels: CSV, LIBSVM, Parquet, Arrow, NumPy or MATLAB; `-` is standard input
@@ -84,6 +85,9 @@ pub(crate) struct TrainArgs {
     /// Write one CSV line per iteration as it ends: iteration, seconds, objective, relative_gap
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) trace: Option<PathBuf>,
+    /// Write a report with figures: one HTML file that needs no network
+    #[arg(long, value_name = "HTML", value_parser = output(), help_heading = "Output")]
+    pub(crate) report: Option<PathBuf>,
 }
 
 /// `m3svm predict`.

@@ -13,13 +13,22 @@ pub(crate) fn check_output(output: &Path, inputs: &[&Path]) -> anyhow::Result<()
 }
 
 /// Whether two paths lead to the same existing file.
-pub(crate) fn same(a: &Path, b: &Path) -> bool {
+fn same(a: &Path, b: &Path) -> bool {
     let real = |path: &Path| {
         // The readers take `-` for standard input.
         let path = if path == Path::new("-") { Path::new("/dev/stdin") } else { path };
         path.canonicalize().ok().filter(|p| p.is_file())
     };
     real(a).is_some_and(|a| real(b) == Some(a))
+}
+
+/// Whether two outputs would be one file, be it there already or not.
+pub(crate) fn same_output(a: &Path, b: &Path) -> bool {
+    let place = |path: &Path| {
+        let folder = path.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Some(folder.canonicalize().ok()?.join(path.file_name()?))
+    };
+    same(a, b) || place(a).is_some_and(|a| place(b) == Some(a))
 }
 
 /// Whether a path leads to our own standard output, as `/dev/stdout` does.

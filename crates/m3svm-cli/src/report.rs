@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use m3svm::text::plain;
+pub(crate) use m3svm::text::{count, digits, percent, plural, upper};
 use m3svm::{AnyPenalty, AnySolver, Certificate, ClassWeight, Method, Model, Scaling, Spec, Stop};
 
 use crate::table::{shown, width};
@@ -18,51 +19,6 @@ pub(crate) fn tell(kind: &str, message: &str) {
 /// A path, fit to be shown.
 pub(crate) fn file(path: &Path) -> String {
     shown(&path.display().to_string(), usize::MAX)
-}
-
-/// So many significant digits.
-pub(crate) fn digits(value: f64, count: usize) -> String {
-    if value == 0.0 {
-        return "0".into();
-    }
-    if !value.is_finite() {
-        return if value > 0.0 { "∞".into() } else { value.to_string() };
-    }
-    let exponent = value.abs().log10().floor() as i32;
-    if (-4..9).contains(&exponent) {
-        let places = (count as i32 - 1 - exponent).max(0) as usize;
-        format!("{value:.places$}")
-    } else {
-        format!("{value:.*e}", count - 1)
-    }
-}
-
-/// A bound with one digit, rounded up: a promise must not get better by being printed.
-pub(crate) fn upper(bound: f64) -> String {
-    if !(bound > 0.0 && bound.is_finite()) {
-        return digits(bound, 1);
-    }
-    let unit = 10f64.powi(bound.log10().floor() as i32);
-    format!("{:.0e}", (bound / unit).ceil() * unit)
-}
-
-/// A share as per cent.
-pub(crate) fn percent(share: f64) -> String {
-    format!("{:.2} %", 100.0 * share)
-}
-
-/// A count that may be a sum of weights.
-pub(crate) fn count(value: f64) -> String {
-    if value.fract() == 0.0 { format!("{value}") } else { digits(value, 4) }
-}
-
-/// "1 row", "2 rows".
-pub(crate) fn plural(n: usize, one: &str) -> String {
-    match n {
-        1 => format!("1 {one}"),
-        _ if one.ends_with("ss") => format!("{n} {one}es"),
-        _ => format!("{n} {one}s"),
-    }
 }
 
 /// The first names of a list, as many as fit.
@@ -203,13 +159,6 @@ pub(crate) fn warning(model: &Model) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_rounded_for_people() {
-        assert_eq!(["0.3450", "12.35", "1.235e-7", "0"], [0.345, 12.3456, 1.23456e-7, 0.0].map(|v| digits(v, 4)));
-        assert_eq!(["2e-9", "1e-9", "1e0", "0"], [1.1e-9, 1e-9, 0.95, 0.0].map(upper));
-        assert_eq!((plural(1, "row"), plural(2, "class")), ("1 row".into(), "2 classes".into()));
-    }
 
     #[test]
     fn long_lists_end_with_dots() {

@@ -170,9 +170,7 @@ impl Model {
     /// What the scorers say, n×m row-major. Differs from [`Model::scores`] only for one-vs-one, where the columns are the pairs
     /// (0,1), (0,2), … (1,2), … and positive speaks for the first class.
     pub fn raw_scores(&self, x: &Features<'_>) -> Result<Vec<f64>> {
-        if x.cols() != self.features() {
-            return Err(Error::Shape { what: "features", expected: self.features(), found: x.cols() });
-        }
+        self.check_width(x)?;
         let (weights, intercept) = self.unscaled();
         Ok(raw_scores(x, &weights, &intercept))
     }
@@ -180,6 +178,21 @@ impl Model {
     /// Class numbers; [`Model::classes`] has the names. Ties go to the first class.
     pub fn predict(&self, x: &Features<'_>) -> Result<Vec<u32>> {
         Ok(self.scores(x)?.chunks_exact(self.classes.len()).map(argmax).collect())
+    }
+
+    /// Class numbers of rows that are scaled already, as [`Spec::fit_owned`] hands them back.
+    pub fn predict_scaled(&self, x: &Features<'_>) -> Result<Vec<u32>> {
+        self.check_width(x)?;
+        let c = self.classes.len();
+        let z = class_scores(self.spec.scheme, raw_scores(x, &self.weights, &self.intercept), c);
+        Ok(z.chunks_exact(c).map(argmax).collect())
+    }
+
+    fn check_width(&self, x: &Features<'_>) -> Result<()> {
+        match x.cols() == self.features() {
+            true => Ok(()),
+            false => Err(Error::Shape { what: "features", expected: self.features(), found: x.cols() }),
+        }
     }
 
     /// Class probabilities, n×c; `None` if the loss does not define them.

@@ -4,3 +4,67 @@
 pub fn plain(value: f64) -> String {
     if value == 0.0 || (1e-3..1e6).contains(&value.abs()) { value.to_string() } else { format!("{value:e}") }
 }
+
+/// So many significant digits.
+pub fn digits(value: f64, count: usize) -> String {
+    if value == 0.0 {
+        return "0".into();
+    }
+    if !value.is_finite() {
+        return if value > 0.0 { "∞".into() } else { value.to_string() };
+    }
+    let exponent = value.abs().log10().floor() as i32;
+    if (-4..9).contains(&exponent) {
+        let places = (count as i32 - 1 - exponent).max(0) as usize;
+        format!("{value:.places$}")
+    } else {
+        format!("{value:.*e}", count - 1)
+    }
+}
+
+/// A bound with one digit, rounded up: a promise must not get better by being printed.
+pub fn upper(bound: f64) -> String {
+    if !(bound > 0.0 && bound.is_finite()) {
+        return digits(bound, 1);
+    }
+    let unit = 10f64.powi(bound.log10().floor() as i32);
+    format!("{:.0e}", (bound / unit).ceil() * unit)
+}
+
+/// A share as per cent.
+pub fn percent(share: f64) -> String {
+    format!("{:.2} %", 100.0 * share)
+}
+
+/// A count that may be a sum of weights.
+pub fn count(value: f64) -> String {
+    if value.fract() == 0.0 { format!("{value}") } else { digits(value, 4) }
+}
+
+/// "1 row", "2 rows".
+pub fn plural(n: usize, one: &str) -> String {
+    match n {
+        1 => format!("1 {one}"),
+        _ if one.ends_with("ss") => format!("{n} {one}es"),
+        _ => format!("{n} {one}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_rounded_for_people() {
+        assert_eq!(["0.3450", "12.35", "1.235e-7", "0"], [0.345, 12.3456, 1.23456e-7, 0.0].map(|v| digits(v, 4)));
+        assert_eq!(["2e-9", "1e-9", "1e0", "0"], [1.1e-9, 1e-9, 0.95, 0.0].map(upper));
+        assert_eq!(["0.001", "1e-6", "4", "1e6"], [0.001, 1e-6, 4.0, 1e6].map(plain));
+        assert_eq!((plural(1, "row"), plural(2, "class")), ("1 row".into(), "2 classes".into()));
+    }
+
+    #[test]
+    fn what_is_no_number_is_still_said() {
+        assert_eq!(["∞", "-inf", "NaN"], [f64::INFINITY, f64::NEG_INFINITY, f64::NAN].map(|v| digits(v, 4)));
+        assert_eq!(upper(f64::NAN), "NaN");
+    }
+}

@@ -1,15 +1,17 @@
 //! `m3svm train`.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use m3svm::{AnyLoss, Model, Stop};
+use m3svm::metrics::Metrics;
+use m3svm::{AnyLoss, Dataset, Model, Stop};
 use m3svm_io::Table;
+use m3svm_report::{Report, Step, convergence_section, model_sections, quality_sections};
 use serde_json::{Value, json};
 
 use crate::args::TrainArgs;
-use crate::files::{check_output, is_stdout, same};
+use crate::files::{check_output, is_stdout, same_output};
 use crate::progress::Watcher;
 use crate::report::{self, names, plural, tell};
 use crate::trace::Trace;
@@ -35,17 +37,24 @@ pub(crate) fn run(args: &TrainArgs) -> anyhow::Result<()> {
     }
     let mut watcher = Watcher::start()?;
     let mut trace = args.trace.as_deref().map(Trace::start).transpose()?;
+    let mut steps = Vec::new();
     let fitted = spec.fit_owned(data, warm.as_ref(), &mut |at| {
         trace.iter_mut().for_each(|trace| trace.step(at));
+        if args.report.is_some() && !at.inner {
+            steps.push(Step { iteration: at.iteration, objective: at.objective, relative_gap: at.relative_gap });
+        }
         watcher.step(at)
     });
     drop(watcher);
-    let (model, _) = fitted?;
+    let (model, scaled) = fitted?;
     if let Some(path) = &args.output {
         model.save(path)?;
     }
     // Only now: the model must not be lost to a full disk of the trace.
     trace.map_or(Ok(()), Trace::finish)?;
+    if let Some(path) = &args.report {
+        page(&title, &model, &scaled, &steps)?.write(path)?;
+    }
     if model.training().stop == Stop::Interrupted {
         let kept = if args.output.is_some() { "written" } else { "shown" };
         tell("note", &format!("interrupted; the best model so far is {kept}"));
@@ -57,29 +66,29 @@ pub(crate) fn run(args: &TrainArgs) -> anyhow::Result<()> {
         return print(&format!("{}\n", as_json(&model)));
     }
     let text = summary(&title, &model, args.output.as_deref());
-    match &args.output {
-        // The model is there already.
-        Some(path) if is_stdout(path) => {
-            // Nobody is there to be told if this fails.
-            let _ = io::stderr().write_all(text.as_bytes());
-            Ok(())
-        }
-        _ => print(&text),
+    // A model or a report is there already.
+    if args.output.iter().chain(&args.report).any(|path| is_stdout(path)) {
+        // Nobody is there to be told if this fails.
+        let _ = io::stderr().write_all(text.as_bytes());
+        return Ok(());
     }
+    print(&text)
 }
 
 fn check_outputs(args: &TrainArgs) -> anyhow::Result<()> {
-    for output in args.output.iter().chain(&args.trace) {
-        check_output(output, &[&args.file])?;
+    let outputs = [("model", &args.output), ("trace", &args.trace), ("report", &args.report)];
+    let given: Vec<(&str, &PathBuf)> =
+        outputs.into_iter().filter_map(|(what, path)| Some((what, path.as_ref()?))).collect();
+    for (_, path) in &given {
+        check_output(path, &[&args.file])?;
     }
-    let (Some(output), trace) = (&args.output, &args.trace) else {
-        return Ok(());
-    };
-    if trace.as_ref().is_some_and(|t| t == output || same(t, output)) {
-        bail!("{}: the model and the trace cannot be the same file", output.display());
-    }
-    if args.json && is_stdout(output) {
-        bail!("`--json` and the model cannot both go to standard output");
+    for (i, (what, path)) in given.iter().enumerate() {
+        if let Some((other, _)) = given[..i].iter().find(|(_, earlier)| same_output(earlier, path)) {
+            bail!("{}: the {other} and the {what} cannot be the same file", path.display());
+        }
+        if args.json && *what != "trace" && is_stdout(path) {
+            bail!("`--json` and the {what} cannot both go to standard output");
+        }
     }
     Ok(())
 }
@@ -104,6 +113,16 @@ fn summary(title: &str, model: &Model, output: Option<&Path>) -> String {
         None => ("model", "not written (no -o)".into()),
     });
     format!("{title}{}", table::list(&lines))
+}
+
+/// The report: the settings in our words, then what the library of reports has to say.
+fn page(title: &str, model: &Model, scaled: &Dataset<'_>, steps: &[Step]) -> anyhow::Result<Report> {
+    let predicted = model.predict_scaled(scaled.x())?;
+    let metrics = Metrics::new(scaled.y(), &predicted, scaled.weights(), model.classes().len())?;
+    let report = Report::new(title.trim_end()).section("Settings").facts(&report::settings(model));
+    let report = model_sections(report, model);
+    let report = quality_sections(report, model.classes(), &metrics, "training rows");
+    Ok(convergence_section(report, model, steps))
 }
 
 fn as_json(model: &Model) -> Value {

@@ -69,6 +69,10 @@ fn wrong_paths() {
     assert_snapshot!(lab.error("train iris.csv -o iris.csv"), @"error: iris.csv: the output would replace the input iris.csv");
     assert_snapshot!(lab.error("train iris.csv --trace ./iris.csv"), @"error: ./iris.csv: the output would replace the input iris.csv");
     assert_snapshot!(lab.error("train iris.csv -o m --trace m"), @"error: m: the model and the trace cannot be the same file");
+    assert_snapshot!(lab.error("train iris.csv --report iris.csv"), @"error: iris.csv: the output would replace the input iris.csv");
+    assert_snapshot!(lab.error("train iris.csv --report none/r.html"), @"error: none/r.html: the folder does not exist");
+    assert_snapshot!(lab.error("train iris.csv -o m --report m"), @"error: m: the model and the report cannot be the same file");
+    assert_snapshot!(lab.error("train iris.csv --trace t --report ./t"), @"error: ./t: the trace and the report cannot be the same file");
     assert_snapshot!(lab.error("predict iris.m3svm iris.csv -o iris.m3svm"), @"error: iris.m3svm: the output would replace the input iris.m3svm");
     assert_snapshot!(lab.error("predict iris.m3svm iris.csv -o none/out.csv"), @"error: none/out.csv: the folder does not exist");
     assert_snapshot!(lab.error("predict none.m3svm iris.csv"), @"error: none.m3svm: No such file or directory (os error 2)");

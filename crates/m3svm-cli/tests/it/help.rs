@@ -105,10 +105,12 @@ fn train() {
           --json            Print the result as JSON
           --trace <FILE>    Write one CSV line per iteration as it ends: iteration, seconds, objective,
                             relative_gap
+          --report <HTML>   Write a report with figures: one HTML file that needs no network
 
     Examples:
       m3svm train data.csv -o data.m3svm
       m3svm train data.csv --label kind --p 8 --lambda 1e-2 --json
+      m3svm train data.csv --report data.html
 
     Ctrl-C ends the training and keeps the best model so far; a second Ctrl-C aborts.
     ");

@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 #![allow(missing_docs, unreachable_pub)]
 
+#[cfg(unix)]
+mod browser;
 mod errors;
 mod help;
 mod outputs;

@@ -312,3 +312,23 @@ fn a_guessed_label_that_looks_like_a_measurement_is_questioned() {
     );
     assert!(!stderr(&lab.run("train iris.csv")).contains("classes in"));
 }
+
+#[test]
+fn a_report_says_what_the_program_says() {
+    let lab = Lab::iris();
+    let answer = lab.json("train iris.csv --report iris.html --json");
+    let page = lab.read("iris.html");
+    assert_eq!(lab.files(), ["iris.csv", "iris.html"]);
+    let accuracy = format!("{:.2} % of the training rows", 100.0 * answer["train_accuracy"].as_f64().unwrap());
+    for part in [
+        accuracy.as_str(),
+        "<h1>iris.csv: 150 rows, 4 features, labels from species</h1>",
+        "m3svm (smooth hinge, delta 0.01)",
+        "<dt>objective</dt><dd>10.01268",
+        "The smallest one is 0.3450, between setosa and virginica.",
+        "<title>versicolor, virginica, 4</title>",
+        "<th scope=\"row\" class=\"text\">versicolor</th><td>50</td><td>1.0000</td><td>0.9200</td><td>0.9583</td>",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+}

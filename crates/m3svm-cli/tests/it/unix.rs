@@ -35,6 +35,18 @@ fn data_and_models_go_through_pipes() {
 }
 
 #[test]
+fn reports_go_through_pipes() {
+    let lab = Lab::iris();
+    let output = lab.run("train iris.csv --report -");
+    assert_eq!(output.status.code(), Some(0));
+    assert!(stdout(&output).starts_with("<!DOCTYPE html>") && stdout(&output).ends_with("</html>\n"));
+    assert!(stderr(&output).contains("minimum margin"));
+    assert_snapshot!(lab.error("train iris.csv --json --report -"), @"error: `--json` and the report cannot both go to standard output");
+    assert_snapshot!(lab.error("train iris.csv -o - --report -"), @"error: /dev/stdout: the model and the report cannot be the same file");
+    assert_eq!(lab.files(), ["iris.csv"]);
+}
+
+#[test]
 fn links_are_followed() {
     let lab = Lab::trained();
     symlink("iris.m3svm", lab.path("link")).unwrap();
@@ -51,6 +63,7 @@ fn links_are_followed() {
 fn a_full_disk_is_an_error() {
     let lab = Lab::trained();
     assert_snapshot!(lab.error("train iris.csv -o /dev/full"), @"error: /dev/full: No space left on device (os error 28)");
+    assert_snapshot!(lab.error("train iris.csv --report /dev/full"), @"error: /dev/full: No space left on device (os error 28)");
     assert_snapshot!(lab.error("predict iris.m3svm iris.csv -o /dev/full"), @"error: /dev/full: No space left on device (os error 28)");
     assert_snapshot!(lab.error("train iris.csv --trace /dev/full -o kept.m3svm"), @"error: /dev/full: No space left on device (os error 28)");
     lab.text("inspect kept.m3svm");
