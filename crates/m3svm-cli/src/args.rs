@@ -2,16 +2,18 @@
 
 mod compare;
 mod data;
+mod search;
 mod spec;
 
 use std::path::PathBuf;
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use m3svm::Model;
 
 pub(crate) use compare::CompareArgs;
 pub(crate) use data::DataArgs;
+pub(crate) use search::SearchArgs;
 pub(crate) use spec::SpecArgs;
 
 /// Multi-class classification with the largest minimum margin, solved to a certified optimum.
@@ -36,6 +38,8 @@ pub(crate) enum Command {
     Demo,
     /// Train a model on a data file
     Train(Box<TrainArgs>),
+    /// Choose lambda and p by cross-validation, and train with them
+    Tune(Box<TuneArgs>),
     /// Tune all methods on a data file and see which is best
     Compare(Box<CompareArgs>),
     /// Predict the classes of a data file
@@ -88,6 +92,37 @@ pub(crate) struct TrainArgs {
     /// Write a report with figures: one HTML file that needs no network
     #[arg(long, value_name = "HTML", value_parser = output(), help_heading = "Output")]
     pub(crate) report: Option<PathBuf>,
+}
+
+/// `m3svm tune`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    m3svm tune data.csv -o data.m3svm\n  \
+    m3svm tune data.csv --p 1,2,4,8 --lambda 1e-4:1:9 --folds 10 --repeats 5 --resume data.journal\n\n\
+    Ranges: 1,2,4 is a list, 1:8 all whole numbers from 1 to 8, 1e-4:1e-1:10 ten values evenly spaced on a\n\
+    logarithmic scale. Ctrl-C ends the search; with --resume it goes on there the next time.")]
+pub(crate) struct TuneArgs {
+    /// Data with labels: CSV, LIBSVM, Parquet, Arrow, NumPy or MATLAB; `-` is standard input
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// Feature columns by name or position from 0 [default: all others]
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',', help_heading = "Data")]
+    pub(crate) features: Vec<String>,
+    /// Column whose equal values mark rows that belong together, such as recordings of one person: they are never
+    /// divided between training and test
+    #[arg(long, value_name = "COLUMN", allow_negative_numbers = true, help_heading = "Data")]
+    pub(crate) groups: Option<String>,
+    #[command(flatten)]
+    pub(crate) search: SearchArgs,
+    #[command(flatten)]
+    pub(crate) spec: SpecArgs,
+    /// Write the final model, trained on all rows, to this file; `-` is standard output
+    #[arg(short, long, value_name = "MODEL", value_parser = output(), help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+    /// Print the result as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
 }
 
 /// `m3svm predict`.
@@ -155,6 +190,20 @@ pub(crate) fn count(name: &'static str, typed: i128) -> m3svm::Result<usize> {
     usize::try_from(typed).map_err(|_| m3svm::Error::Param { name, value: typed.to_string(), must })
 }
 
+/// The definitions with what differs between commands that share options.
+pub(crate) fn command() -> clap::Command {
+    Cli::command().mut_subcommand("tune", search::with_ranges)
+}
+
+impl Cli {
+    /// Reads the command line; ends the program where it cannot be understood.
+    pub(crate) fn read() -> Self {
+        let mut command = command();
+        let found = Self::from_arg_matches(&command.get_matches_mut());
+        found.unwrap_or_else(|error| error.format(&mut command).exit())
+    }
+}
+
 /// A path to write to, where `-` is standard output.
 fn output() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().map(|path| match path.to_str() {
@@ -165,12 +214,10 @@ fn output() -> impl TypedValueParser<Value = PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
     fn the_definitions_are_consistent() {
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 }

@@ -8,3 +8,4 @@ pub(crate) mod inspect;
 pub(crate) mod man;
 pub(crate) mod predict;
 pub(crate) mod train;
+pub(crate) mod tune;

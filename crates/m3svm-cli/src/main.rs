@@ -13,10 +13,9 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use args::{Cli, Command};
-use clap::Parser;
 
 fn main() -> ExitCode {
-    match run(Cli::parse()) {
+    match run(Cli::read()) {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever read our output has seen enough.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
@@ -31,6 +30,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
     let command = || match &cli.command {
         Command::Demo => commands::demo::run(),
         Command::Train(args) => commands::train::run(args),
+        Command::Tune(args) => commands::tune::run(args),
         Command::Compare(args) => commands::compare::run(args),
         Command::Predict(args) => commands::predict::run(args),
         Command::Evaluate(args) => commands::evaluate::run(args),

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -58,7 +58,7 @@ impl Drop for Spinner {
     }
 }
 
-/// How often Ctrl-C was pressed since [`Watcher::start`].
+/// How often Ctrl-C was pressed since [`heed_interrupts`].
 static PRESSED: AtomicUsize = AtomicUsize::new(0);
 
 /// Follows a training: progress and Ctrl-C.
@@ -66,12 +66,16 @@ pub(crate) struct Watcher {
     spinner: Spinner,
 }
 
-/// From here on the first Ctrl-C asks the work to stop, the second one ends the program.
+/// From here on the first Ctrl-C asks the work to stop, the second one ends the program. Asked again it does nothing.
 fn heed_interrupts() -> anyhow::Result<()> {
-    Ok(ctrlc::set_handler(|| match PRESSED.fetch_add(1, Ordering::SeqCst) {
-        0 => report::tell("note", "stopping; press Ctrl-C again to abort"),
-        _ => std::process::exit(1),
-    })?)
+    static HEEDED: AtomicBool = AtomicBool::new(false);
+    if !HEEDED.swap(true, Ordering::SeqCst) {
+        ctrlc::set_handler(|| match PRESSED.fetch_add(1, Ordering::SeqCst) {
+            0 => report::tell("note", "stopping; press Ctrl-C again to abort"),
+            _ => std::process::exit(1),
+        })?;
+    }
+    Ok(())
 }
 
 fn go_on() -> ControlFlow<()> {

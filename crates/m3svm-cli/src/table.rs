@@ -53,22 +53,33 @@ pub(crate) fn width(text: &str) -> usize {
 pub(crate) fn matrix(names: &[String], cell: impl Fn(usize, usize) -> String) -> String {
     let row_names: Vec<String> = names.iter().map(|n| shown(n, 20)).collect();
     let column_names: Vec<String> = names.iter().map(|n| shown(n, 10)).collect();
-    let cells: Vec<Vec<String>> = (0..names.len()).map(|k| (0..names.len()).map(|l| cell(k, l)).collect()).collect();
-    let first = 2 + row_names.iter().map(|n| n.width()).max().unwrap_or(0);
+    rectangle("", &row_names, &column_names, cell)
+}
+
+/// Cells with names of rows and columns, folded likewise; `corner` stands over the names of the rows.
+pub(crate) fn rectangle(
+    corner: &str,
+    row_names: &[String],
+    column_names: &[String],
+    cell: impl Fn(usize, usize) -> String,
+) -> String {
+    let columns = column_names.len();
+    let cells: Vec<Vec<String>> = (0..row_names.len()).map(|k| (0..columns).map(|l| cell(k, l)).collect()).collect();
+    let first = 2 + row_names.iter().map(|n| n.width()).max().unwrap_or(0).max(corner.width());
     let width = |l: usize| {
         let widest = cells.iter().map(|row| row[l].width()).max().unwrap_or(0);
         GAP + widest.max(column_names[l].width())
     };
     let mut text = String::new();
     let mut from = 0;
-    while from < names.len() {
+    while from < columns {
         let mut to = from;
         let mut used = first;
-        while to < names.len() && (to == from || used + width(to) <= WIDTH) {
+        while to < columns && (to == from || used + width(to) <= WIDTH) {
             used += width(to);
             to += 1;
         }
-        let header = std::iter::once(String::new()).chain(column_names[from..to].iter().cloned());
+        let header = std::iter::once(corner.to_string()).chain(column_names[from..to].iter().cloned());
         let mut rows: Vec<Vec<String>> = vec![header.collect()];
         for (name, row) in row_names.iter().zip(&cells) {
             rows.push(std::iter::once(name.clone()).chain(row[from..to].iter().cloned()).collect());

@@ -45,7 +45,8 @@ pub(crate) fn from_array(
     let columns = Columns::new(None, cols);
     // With labels apart, all columns are features: one too many is an error, not a label.
     let count = options.expected.as_ref().filter(|_| has_labels && options.features.is_none()).map(|e| e.count);
-    if let Some(expected) = count.filter(|d| *d != cols - usize::from(options.weight.is_some()).min(cols)) {
+    let apart = usize::from(options.weight.is_some()) + usize::from(options.group.is_some());
+    if let Some(expected) = count.filter(|d| *d != cols.saturating_sub(apart)) {
         return Err(Problem::FeatureCount { expected, found: cols });
     }
     let chosen = columns.select(options)?;
@@ -53,6 +54,7 @@ pub(crate) fn from_array(
     let pick = |i: Option<usize>, data: &Data| i.map(|i| one_column(data, rows, cols, i));
     let label = pick(chosen.label, &array.data);
     let weight = pick(chosen.weight, &array.data);
+    let group = pick(chosen.group, &array.data);
     let all = chosen.features.iter().copied().eq(0..cols);
     let d = chosen.features.len();
     let x = match array.data {
@@ -66,6 +68,7 @@ pub(crate) fn from_array(
     Ok(Table {
         labels: label.zip(label_name.as_ref()).map(|(data, name)| label_texts(name, data)).transpose()?,
         weights: weight.map(|data| weight_numbers("weight", data)).transpose()?,
+        groups: group.map(|data| label_texts("group", data)).transpose()?,
         label_name,
         label_guessed: chosen.label_guessed,
         ..Table::new(format, x)

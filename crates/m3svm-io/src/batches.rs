@@ -39,7 +39,7 @@ impl Plan {
         let half = |i: &usize| matches!(schema.field(*i).data_type(), DataType::Float32 | DataType::Float16);
         let single = selection.features.iter().all(half);
         let mut projection: Vec<usize> = selection.features.clone();
-        projection.extend(selection.label.iter().chain(&selection.weight));
+        projection.extend(selection.label.iter().chain(&selection.weight).chain(&selection.group));
         projection.sort_unstable();
         Ok(Self { names, selection, projection, single, float_label })
     }
@@ -54,7 +54,7 @@ impl Plan {
         let broken = |e: ArrowError| Problem::Broken { format, what: e.to_string() };
         let mut values: Values<'static> = if self.single { Vec::<f32>::new().into() } else { Vec::<f64>::new().into() };
         let d = self.selection.features.len();
-        let (mut rows, mut labels, mut weights) = (0, Vec::new(), Vec::new());
+        let (mut rows, mut labels, mut weights, mut groups) = (0, Vec::new(), Vec::new(), Vec::new());
         for batch in batches {
             let batch = batch.map_err(broken)?;
             let column = |i: usize| -> Result<&ArrayRef, Problem> {
@@ -87,6 +87,11 @@ impl Plan {
             if let Some(i) = self.selection.weight {
                 weights.extend_from_slice(numbers(i, &DataType::Float64)?.as_primitive::<Float64Type>().values());
             }
+            if let Some(i) = self.selection.group {
+                let array = full(cast(column(i)?, &DataType::Utf8).map_err(broken)?, rows)
+                    .map_err(|row| cell(&columns, row, i, CellProblem::EmptyGroup))?;
+                groups.extend(array.as_string::<i32>().iter().flatten().map(canonical_label));
+            }
             rows += batch.num_rows();
         }
         let x = dense(values, rows, d, |j| columns.reference(self.selection.features[j]))?;
@@ -96,6 +101,7 @@ impl Plan {
             label_name: self.selection.label.map(|i| columns.label_name(i)),
             label_guessed: self.selection.label_guessed,
             weights: self.selection.weight.map(|_| weights),
+            groups: self.selection.group.map(|_| groups),
             ..Table::new(format, x)
         })
     }

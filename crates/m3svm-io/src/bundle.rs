@@ -31,6 +31,7 @@ struct Roles {
     label: Option<String>,
     label_guessed: bool,
     weight: Option<String>,
+    group: Option<String>,
 }
 
 impl Roles {
@@ -50,7 +51,7 @@ impl Roles {
             list.iter().find_map(found).cloned()
         };
         let required = options.labels == LabelUse::Required;
-        let weight = asked(&options.weight);
+        let (weight, group) = (asked(&options.weight), asked(&options.group));
         let given = asked(&options.label);
         let label_guessed = given.is_none();
         let label = match (given, &options.label) {
@@ -67,18 +68,20 @@ impl Roles {
         if label.is_none() && options.label.is_none() && required && !alone {
             return Err(Problem::NoLabels { hint: "expected an array called Y, gnd or label" });
         }
-        let free = || names.iter().filter(|n| Some(*n) != label.as_ref() && Some(*n) != weight.as_ref());
+        let taken = [&label, &weight, &group];
+        let free = || names.iter().filter(|n| !taken.iter().any(|t| t.as_ref() == Some(*n)));
         let only = || free().next().filter(|_| free().count() == 1).cloned();
         let x = usual(&X_NAMES).filter(|n| free().any(|f| f == n)).or_else(only);
-        Ok(Self { x: x.ok_or_else(|| unknown("array", "X"))?, label, label_guessed, weight })
+        Ok(Self { x: x.ok_or_else(|| unknown("array", "X"))?, label, label_guessed, weight, group })
     }
 }
 
 /// The table in an archive.
 pub(crate) fn table(format: Format, arrays: &mut dyn Arrays, options: &ReadOptions) -> Result<Table, Problem> {
-    let Roles { x, label, label_guessed, weight } = Roles::new(format, &arrays.names(), options)?;
+    let Roles { x, label, label_guessed, weight, group } = Roles::new(format, &arrays.names(), options)?;
     let has_labels = label.is_some();
     let weights = weight.map(|name| weight_numbers(&name, vector(arrays, &name)?)).transpose()?;
+    let groups = group.map(|name| label_texts(&name, vector(arrays, &name)?)).transpose()?;
     let y = match label.filter(|_| options.labels != LabelUse::Ignore) {
         Some(name) => Some((label_texts(&name, vector(arrays, &name)?)?, name)),
         None => None,
@@ -88,6 +91,7 @@ pub(crate) fn table(format: Format, arrays: &mut dyn Arrays, options: &ReadOptio
     let columns = ReadOptions {
         label: options.label.clone().filter(|_| !has_labels),
         weight: options.weight.clone().filter(|_| weights.is_none()),
+        group: options.group.clone().filter(|_| groups.is_none()),
         labels: if has_labels { LabelUse::Ignore } else { options.labels },
         ..options.clone()
     };
@@ -100,7 +104,9 @@ pub(crate) fn table(format: Format, arrays: &mut dyn Arrays, options: &ReadOptio
         Stored::Sparse(sparse) => from_sparse(format, sparse, options, samples)?,
     };
     let rows = table.rows();
-    for (what, count) in [("labels", samples), ("weights", weights.as_ref().map(Vec::len))] {
+    let counts =
+        [("labels", samples), ("weights", weights.as_ref().map(Vec::len)), ("groups", groups.as_ref().map(Vec::len))];
+    for (what, count) in counts {
         if let Some(count) = count.filter(|c| *c != rows) {
             let what = format!("array `{x}` has {rows} rows, but there are {count} {what}");
             return Err(Problem::Arrays { what });
@@ -112,6 +118,11 @@ pub(crate) fn table(format: Format, arrays: &mut dyn Arrays, options: &ReadOptio
         table.label_guessed = label_guessed;
     }
     table.weights = weights.or(table.weights);
+    table.groups = groups.or(table.groups);
+    if let Some(column) = options.group.as_ref().filter(|_| table.groups.is_none()) {
+        let (wanted, names) = (column.to_string(), arrays.names());
+        return Err(Problem::UnknownColumn { role: "group array", wanted, names, count: 0 });
+    }
     Ok(table)
 }
 

@@ -1,4 +1,4 @@
-//! Which columns of a table are features, which is the label and which the weight.
+//! Which columns of a table are features, and which are the label, the weight and the group.
 
 use std::collections::HashMap;
 
@@ -22,6 +22,7 @@ pub(crate) struct Selection {
     pub(crate) features: Vec<usize>,
     pub(crate) label: Option<usize>,
     pub(crate) weight: Option<usize>,
+    pub(crate) group: Option<usize>,
     pub(crate) label_guessed: bool,
 }
 
@@ -98,6 +99,7 @@ impl<'a> Columns<'a> {
             false => Ok(i),
         };
         let weight = options.weight.as_ref().map(|c| self.find(c, "weight column").and_then(&mut take)).transpose()?;
+        let group = options.group.as_ref().map(|c| self.find(c, "group column").and_then(&mut take)).transpose()?;
         let chosen = match (&options.features, &options.expected) {
             (Some(list), _) => {
                 Some(list.iter().map(|c| self.find(c, "feature column")).collect::<Result<Vec<_>, _>>()?)
@@ -145,7 +147,7 @@ impl<'a> Columns<'a> {
             _ => {}
         }
         let label = label.filter(|_| options.labels != LabelUse::Ignore);
-        Ok(Selection { features, label, weight, label_guessed: label.is_some() && asked.is_none() })
+        Ok(Selection { features, label, weight, group, label_guessed: label.is_some() && asked.is_none() })
     }
 }
 
@@ -199,6 +201,15 @@ mod tests {
         let features = Some(vec![typed("a"), typed("0")]);
         let twice = ReadOptions { features, ..Default::default() };
         assert_eq!(select("a,b", &twice), Err("column \"a\" is used twice".into()));
+    }
+
+    #[test]
+    fn the_group_is_no_feature() {
+        let by = |name: &str| ReadOptions { group: Some(typed(name)), ..Default::default() };
+        assert_eq!(select("a,person,label", &by("person")), Ok((vec![0], Some(2))));
+        assert_eq!(bare(4, &by("0")), Ok((vec![1, 2], Some(3))));
+        let none = "there is no group column `who`; there are `a`, `label`";
+        assert_eq!(select("a,label", &by("who")), Err(none.into()));
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub(crate) fn read(input: Input, options: &ReadOptions) -> Result<Table, Problem
     while let Some(record) = records.next()? {
         rows.push(record)?;
     }
-    let Rows { values, labels, weights, count, lines, .. } = rows;
+    let Rows { values, labels, weights, groups, count, lines, .. } = rows;
     let column = |j: usize| columns.reference(selection.features[j]);
     let x = checked(Features::dense(values, count, selection.features.len()), column)?;
     Ok(Table {
@@ -50,6 +50,7 @@ pub(crate) fn read(input: Input, options: &ReadOptions) -> Result<Table, Problem
         labels: selection.label.map(|_| labels),
         weights: selection.weight.map(|_| weights),
         lines: Some(lines),
+        groups: selection.group.map(|_| groups),
         ..Table::new(Format::Csv, x)
     })
 }
@@ -115,14 +116,15 @@ struct Rows<'a> {
     values: Vec<f64>,
     labels: Vec<String>,
     weights: Vec<f64>,
+    groups: Vec<String>,
     count: usize,
     lines: Lines,
 }
 
 impl<'a> Rows<'a> {
     fn new(columns: &'a Columns<'a>, selection: &'a Selection) -> Self {
-        let (values, labels, weights) = (Vec::new(), Vec::new(), Vec::new());
-        Self { columns, selection, values, labels, weights, count: 0, lines: Lines::default() }
+        let (values, labels, weights, groups) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { columns, selection, values, labels, weights, groups, count: 0, lines: Lines::default() }
     }
 
     fn push(&mut self, record: &ByteRecord) -> Result<(), Problem> {
@@ -144,6 +146,13 @@ impl<'a> Rows<'a> {
         }
         if let Some(i) = self.selection.weight {
             self.weights.push(value(i)?);
+        }
+        if let Some(i) = self.selection.group {
+            let group = canonical_label(text(i)?);
+            if group.is_empty() {
+                return Err(bad(i, CellProblem::EmptyGroup));
+            }
+            self.groups.push(group);
         }
         self.count += 1;
         self.lines.push(line(record));
@@ -176,7 +185,8 @@ fn is_header(first: &ByteRecord, second: Option<&ByteRecord>, options: &ReadOpti
     let blank = |cell: &[u8]| cell.trim_ascii().is_empty();
     let above =
         |second: &ByteRecord| first.iter().zip(second.iter()).any(|(a, b)| !blank(a) && !numeric(a) && numeric(b));
-    let asked = options.label.iter().chain(&options.weight).chain(options.features.iter().flatten());
+    let asked =
+        options.label.iter().chain(&options.weight).chain(&options.group).chain(options.features.iter().flatten());
     let expected = options.expected.iter().filter_map(|e| e.names.as_ref()).flatten();
     // `y` is left out here: it may as well be an answer as a name.
     let usual = LABEL_NAMES.iter().copied().filter(|n| *n != "y");

@@ -102,7 +102,7 @@ pub enum Problem {
     /// A column that was asked for does not exist.
     #[error("there is no {role} `{wanted}`; there {}", available(names, *count))]
     UnknownColumn {
-        /// "label column", "feature column", "weight column" or "array".
+        /// "label column", "feature column", "weight column", "group column" or "array".
         role: &'static str,
         /// What was asked for.
         wanted: String,
@@ -211,6 +211,9 @@ pub enum CellProblem {
     /// Nothing, in the label column.
     #[error("the label is empty")]
     EmptyLabel,
+    /// Nothing, in the group column.
+    #[error("the group is empty")]
+    EmptyGroup,
     /// Text in a feature column.
     #[error("found {:?}, expected a number", short(found))]
     NotANumber {

@@ -18,6 +18,9 @@ pub(crate) fn read(input: Input, options: &ReadOptions) -> Result<Table, Problem
     if options.weight.is_some() {
         return Err(Problem::NotInFormat { what: "a weight column", format: Format::Libsvm });
     }
+    if options.group.is_some() {
+        return Err(Problem::NotInFormat { what: "a group column", format: Format::Libsvm });
+    }
     let mut rows = Rows { indptr: vec![0], ..Rows::default() };
     let mut reader = input.reader();
     let mut buffer = Vec::new();

@@ -13,10 +13,12 @@ pub struct ReadOptions {
     ///
     /// Without it: the one column called label, class, target, y or species (in any case), else the last column.
     pub label: Option<Column>,
-    /// The feature columns, in this order. Without it: all columns but the label and the weight.
+    /// The feature columns, in this order. Without it: all columns but the label, the weight and the group.
     pub features: Option<Vec<Column>>,
     /// The column (or array) of sample weights.
     pub weight: Option<Column>,
+    /// The column (or array) that says which rows belong together.
+    pub group: Option<Column>,
     /// Whether a CSV file starts with column names, if that should not be found out.
     pub header: Option<bool>,
     /// The CSV delimiter, if it should not be found out.

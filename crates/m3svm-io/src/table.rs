@@ -1,4 +1,4 @@
-//! What a reader gives: features with labels and weights, and where they came from.
+//! What a reader gives: features with labels, weights and groups, and where they came from.
 
 use std::path::PathBuf;
 
@@ -28,6 +28,8 @@ pub struct Table {
     pub label_guessed: bool,
     /// One weight per row, if a weight column was asked for.
     pub weights: Option<Vec<f64>>,
+    /// One group per row, if a group column was asked for.
+    pub groups: Option<Vec<String>>,
     /// Lines of the rows, in text files.
     pub(crate) lines: Option<Lines>,
 }
@@ -43,6 +45,7 @@ impl Table {
             label_name: None,
             label_guessed: false,
             weights: None,
+            groups: None,
             lines: None,
         }
     }

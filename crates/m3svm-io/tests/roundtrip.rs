@@ -125,6 +125,29 @@ proptest! {
 }
 
 #[test]
+fn groups_are_read_in_every_format_with_columns() {
+    let sample = Sample { rows: vec![vec![7.0, 0.25], vec![8.0, -1.0], vec![7.0, 3.0]], labels: vec![0, 3, 3] };
+    for (name, bytes, group) in [
+        ("a.csv", sample.csv(), "f0"),
+        ("a.npy", sample.npy(), "0"),
+        ("a.arrow", sample.arrow(false), "f0"),
+        ("a.parquet", sample.parquet(), "f0"),
+    ] {
+        let options = ReadOptions { group: Some(group.into()), ..Default::default() };
+        let table = read_from(Cursor::new(bytes), name.as_ref(), &options).unwrap();
+        assert_eq!(table.groups.unwrap(), ["7", "8", "7"], "{name}");
+        assert_eq!((table.x.cols(), table.x.get(2, 0)), (1, 3.0), "{name}");
+    }
+    let options = ReadOptions { group: Some("0".into()), ..Default::default() };
+    let refused = read_from(Cursor::new(sample.libsvm()), "a.svm".as_ref(), &options).unwrap_err();
+    assert!(refused.to_string().contains("a group column"), "{refused}");
+    let hole = b"person,x,label\n1,2,a\n,3,b\n".to_vec();
+    let options = ReadOptions { group: Some("person".into()), ..Default::default() };
+    let refused = read_from(Cursor::new(hole), "a.csv".as_ref(), &options).unwrap_err();
+    assert!(refused.to_string().contains("the group is empty"), "{refused}");
+}
+
+#[test]
 fn plain_files_are_read_from_disk() {
     let folder = tempfile::tempdir().unwrap();
     let sample = Sample { rows: vec![vec![1.0, 0.25], vec![2.0, -1.0]], labels: vec![0, 3] };

@@ -1,7 +1,8 @@
 //! How much sooner a search is done than the same fits in a loop, and what contributes: `make bench-selection`.
 //!
 //! The paper's grid (10 λ × 8 p) with five folds and ten repeats: 4,000 fits. "One by one" is what a user would write: for every setting and
-//! fold a fit of its own, at the tolerance of final models, then a prediction. Each line after it changes one thing more.
+//! fold a fit of its own, at the tolerance of final models, then a prediction. Each line after it changes one thing more and says how many
+//! times less wall time that takes.
 
 use std::error::Error;
 use std::io::Read;
@@ -34,37 +35,47 @@ fn compare(name: &str, data: &Dataset<'_>, repeats: usize) -> Outcome<()> {
     let cold = Search { warm_starts: false, discard: false, tol: search.spec.tol, ..search.clone() };
     let fits = search.grid.settings().len() * search.folds * repeats;
     say(&format!("{name}: {} rows, {} features, {fits} fits", data.rows(), data.x().cols()));
-    let all_threads = rayon::current_num_threads();
-    let base = timed(1, || one_by_one(&cold, data))?;
-    say(&format!("  {:44} {:7.2} s            best mean {:.2} %", "one by one, 1 thread", base.0, 100.0 * base.1));
-    // The loop of a user runs on all threads, too: each fit may use them.
-    let usual = timed(all_threads, || one_by_one(&cold, data))?;
-    say(&format!("  {:44} {:7.2} s", format!("one by one, {all_threads} threads"), usual.0));
+    let threads = rayon::current_num_threads();
+    let (usual, best) = timed(threads, || one_by_one(&cold, data))?;
+    // A loop may use all threads inside each fit.
+    say(&format!("{}  best {:.2} %", line(&format!("one by one, {threads} threads"), &usual, None), 100.0 * best));
+    let (single, _) = timed(1, || one_by_one(&cold, data))?;
+    say(&line("one by one, 1 thread", &single, None));
     let steps = [
-        ("shared preparation", 1, Search { ..cold.clone() }),
+        ("shared preparation", 1, cold.clone()),
         ("+ warm starts", 1, Search { warm_starts: true, ..cold.clone() }),
-        ("+ tolerance of the search", 1, Search { warm_starts: true, tol: search.tol, ..cold.clone() }),
+        ("+ tolerance of the search", 1, Search { warm_starts: true, tol: search.tol, ..cold }),
         ("+ discarding", 1, search.clone()),
-        ("+ folds side by side", all_threads, search.clone()),
+        ("+ all threads", threads, search),
     ];
-    let mut before = base.0;
+    let mut before = single;
     for (what, threads, search) in steps {
-        let (seconds, found) = timed(threads, || run(&search, data))?;
+        let (spent, found) = timed(threads, || run(&search, data))?;
         let best = found.chosen(Rule::BestMean);
-        say(&format!(
-            "  {:44} {seconds:7.2} s  {:5.2} times  best mean {:.2} % at lambda {:.2e}, p {}; {} fits, {} steps",
-            format!("{what}, {threads} thread{}", if threads == 1 { "" } else { "s" }),
-            before / seconds,
-            100.0 * best.mean,
-            best.setting.lambda.unwrap_or(0.0),
-            best.setting.p.unwrap_or(0.0),
-            found.fits,
-            found.iterations,
-        ));
-        before = seconds;
+        let (lambda, p) = (best.setting.lambda.unwrap_or(0.0), best.setting.p.unwrap_or(0.0));
+        let text = line(what, &spent, Some(&before));
+        let (mean, fits) = (100.0 * best.mean, found.fits);
+        say(&format!("{text}  best {mean:.2} % at {lambda:.1e}, p {p}; {fits} fits, {} steps", found.iterations));
+        before = spent;
     }
-    say(&format!("  all together {:.1} times as fast as one by one on {all_threads} threads\n", usual.0 / before));
+    say(&format!(
+        "  all together: {:.1} times less time than one by one on {threads} threads\n",
+        usual.wall / before.wall
+    ));
     Ok(())
+}
+
+/// Time that something took.
+struct Spent {
+    wall: f64,
+    /// Of all threads; known on Linux. Says more than the wall time while others use the machine.
+    cpu: Option<f64>,
+}
+
+fn line(what: &str, spent: &Spent, before: Option<&Spent>) -> String {
+    let times = before.map(|before| format!("{:5.2} times", before.wall / spent.wall)).unwrap_or_default();
+    let cpu = spent.cpu.map(|cpu| format!("{cpu:6.2} s of CPU")).unwrap_or_default();
+    format!("  {what:26} {:7.2} s {cpu} {times:11}", spent.wall)
 }
 
 /// The best mean accuracy of separate fits.
@@ -92,11 +103,19 @@ fn run(search: &Search, data: &Dataset<'_>) -> Outcome<SearchResult> {
     Ok(search.run(data, None, &Journal::none(), &|_| ControlFlow::Continue(()))?)
 }
 
-fn timed<T: Send>(threads: usize, work: impl FnOnce() -> Outcome<T> + Send) -> Outcome<(f64, T)> {
+fn timed<T: Send>(threads: usize, work: impl FnOnce() -> Outcome<T> + Send) -> Outcome<(Spent, T)> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
-    let started = Instant::now();
+    let (started, cpu) = (Instant::now(), cpu_seconds());
     let result = pool.install(|| work().map_err(|e| e.to_string()))?;
-    Ok((started.elapsed().as_secs_f64(), result))
+    let cpu = cpu_seconds().zip(cpu).map(|(now, then)| now - then);
+    Ok((Spent { wall: started.elapsed().as_secs_f64(), cpu }, result))
+}
+
+/// What this process has used so far, from the 14th and 15th field of its status, in hundredths of a second.
+fn cpu_seconds() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/stat").ok()?;
+    let fields = status.rsplit_once(')')?.1.split_whitespace().skip(11).take(2);
+    Some(fields.filter_map(|field| field.parse::<f64>().ok()).sum::<f64>() / 100.0)
 }
 
 /// A table of the data folder: `f0,...,label`, compressed.

@@ -33,8 +33,13 @@ pub(crate) struct DataArgs {
 impl DataArgs {
     /// Reads data with labels for training.
     pub(crate) fn read(&self, file: &Path, features: &[String]) -> anyhow::Result<Table> {
+        self.read_grouped(file, features, None)
+    }
+
+    /// Reads data with labels and perhaps groups for a search.
+    pub(crate) fn read_grouped(&self, file: &Path, features: &[String], group: Option<&str>) -> anyhow::Result<Table> {
         let features = (!features.is_empty()).then(|| features.iter().map(|f| column(f)).collect());
-        self.read_with(file, ReadOptions { features, ..self.options() })
+        self.read_with(file, ReadOptions { features, group: group.map(column), ..self.options() })
     }
 
     /// Reads data for a model.

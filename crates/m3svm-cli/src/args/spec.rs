@@ -4,6 +4,7 @@ use anyhow::bail;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use m3svm::penalty::{Lasso, NoPenalty, Norm, Pairwise, Ridge};
+use m3svm::select::{Grid, Values};
 use m3svm::solver::Adam;
 use m3svm::text::plain;
 use m3svm::{AnyLoss, AnyPenalty, AnySolver, ClassWeight, Method, Scaling, Spec};
@@ -18,9 +19,9 @@ pub(crate) struct SpecArgs {
         help = method_help(), hide_possible_values = true)]
     method: Option<Method>,
     #[arg(long, value_name = "P", allow_negative_numbers = true, help = or("Power of the penalty; large P lifts the smallest margin", plain(Pairwise::default().p)))]
-    p: Option<f64>,
+    p: Option<Values>,
     #[arg(long, value_name = "L", allow_negative_numbers = true, help = lambda_help())]
-    lambda: Option<f64>,
+    lambda: Option<Values>,
     #[arg(long, value_name = "D", allow_negative_numbers = true, help = delta_help())]
     delta: Option<f64>,
     #[arg(long, value_name = "K", allow_negative_numbers = true, help = or("How many of the best classes count (topk)", 2))]
@@ -58,9 +59,28 @@ pub(crate) struct SpecArgs {
 impl SpecArgs {
     /// The settings, checked.
     pub(crate) fn spec(&self) -> anyhow::Result<Spec> {
+        for (name, values) in [("p", &self.p), ("lambda", &self.lambda)] {
+            if values.as_ref().is_some_and(|values| values.as_slice().len() > 1) {
+                bail!("`--{name}` takes one number here; `m3svm tune` tries several");
+            }
+        }
+        let spec = self.with_first_values()?;
+        spec.check()?;
+        Ok(spec)
+    }
+
+    /// The settings and the values of λ and p to try, not checked yet.
+    pub(crate) fn searched(&self) -> anyhow::Result<(Spec, Grid)> {
+        let spec = self.with_first_values()?;
+        let usual = Grid::for_spec(&spec);
+        let grid = Grid { lambdas: self.lambda.clone().or(usual.lambdas), ps: self.p.clone().or(usual.ps) };
+        Ok((spec, grid))
+    }
+
+    fn with_first_values(&self) -> anyhow::Result<Spec> {
         let method = self.method.unwrap_or_default();
         let base = method.spec();
-        let spec = Spec {
+        Ok(Spec {
             scheme: base.scheme,
             loss: self.loss(method, base.loss)?,
             penalty: self.penalty(method, base.penalty)?,
@@ -72,9 +92,7 @@ impl SpecArgs {
             tol: self.tol.unwrap_or(base.tol),
             max_iter: self.max_iter.map(|n| count("max-iter", n)).transpose()?.or(base.max_iter),
             seed: self.seed.map(|n| count("seed", n)).transpose()?.map_or(base.seed, |n| n as u64),
-        };
-        spec.check()?;
-        Ok(spec)
+        })
     }
 
     fn loss(&self, method: Method, mut loss: AnyLoss) -> anyhow::Result<AnyLoss> {
@@ -94,7 +112,8 @@ impl SpecArgs {
 
     fn penalty(&self, method: Method, own: AnyPenalty) -> anyhow::Result<AnyPenalty> {
         let base = Pairwise::default();
-        let lambda = self.lambda.or(own.lambda());
+        let first = |values: &Option<Values>| values.as_ref().map(|values| values.as_slice()[0]);
+        let lambda = first(&self.lambda).or(own.lambda());
         let mut penalty = match self.penalty {
             None => own,
             Some(PenaltyName::L2) => AnyPenalty::Pairwise(Pairwise::new(Norm::L2, base.lambda, base.p)),
@@ -103,7 +122,7 @@ impl SpecArgs {
             Some(PenaltyName::Lasso) => AnyPenalty::Lasso(Lasso { lambda: base.lambda }),
             Some(PenaltyName::None) => AnyPenalty::None(NoPenalty {}),
         };
-        if let Some(p) = self.p {
+        if let Some(p) = first(&self.p) {
             if penalty.p().is_none() {
                 let of = if self.penalty.is_some() { "this penalty" } else { method.name() };
                 bail!("`--p` is the power of distances of class vectors, {of} has none");

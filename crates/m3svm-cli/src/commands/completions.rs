@@ -1,12 +1,9 @@
 //! `m3svm completions`.
 
-use clap::CommandFactory;
-
-use crate::args::Cli;
-use crate::print;
+use crate::{args, print};
 
 pub(crate) fn run(shell: clap_complete::Shell) -> anyhow::Result<()> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "m3svm", &mut script);
+    clap_complete::generate(shell, &mut args::command(), "m3svm", &mut script);
     print(&String::from_utf8(script)?)
 }

@@ -1,13 +1,11 @@
 //! `m3svm man`.
 
 use anyhow::Context;
-use clap::CommandFactory;
 
-use crate::args::Cli;
-use crate::print;
+use crate::{args, print};
 
 pub(crate) fn run(command: Option<&str>) -> anyhow::Result<()> {
-    let mut program = Cli::command();
+    let mut program = args::command();
     // Names of commands become `m3svm train`, and the global options appear everywhere.
     program.build();
     let page = match command {

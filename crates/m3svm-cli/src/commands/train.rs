@@ -94,7 +94,7 @@ fn check_outputs(args: &TrainArgs) -> anyhow::Result<()> {
 }
 
 /// What was read, in one line.
-fn title(read: &Table) -> String {
+pub(crate) fn title(read: &Table) -> String {
     let label = match &read.label_name {
         Some(name) => format!(", labels from {}", table::shown(name, 24)),
         None => String::new(),

@@ -51,7 +51,7 @@ impl Search {
     pub fn new(spec: Spec) -> Self {
         let grid = Grid::for_spec(&spec);
         let rule = Rule::default();
-        Self { spec, grid, folds: 5, repeats: 1, rule, discard: true, tol: 1e-4, warm_starts: true }
+        Self { spec, grid, folds: 5, repeats: 1, rule, discard: true, tol: 1e-3, warm_starts: true }
     }
 
     /// Refuses settings outside their range.

@@ -201,12 +201,12 @@ impl<'a> Path<'a> {
     fn evaluate(&mut self) {
         let loss: &dyn Loss = self.loss.as_deref().unwrap_or(self.risk.loss);
         let penalty: &dyn Penalty = self.penalty.as_deref().unwrap_or(self.risk.penalty);
-        if self.at_end && self.decrement < self.tol.sqrt() * self.value {
+        if self.at_end && self.decrement < self.tol.sqrt().min(3e-4) * self.value {
             self.risk.polish_intercept(loss, &mut self.theta, &mut self.z);
         }
         self.loss_grad.fill(0.0);
         // Far from the optimum a bound says nothing and costs a quarter of a small evaluation.
-        let bounded = self.at_end || self.decrement < 1e-2 * self.value;
+        let bounded = self.decrement <= 1e-3 * self.value;
         let sums = self.risk.loss_pass(loss, &self.z, bounded, &mut self.loss_grad);
         self.evaluations += 1;
         self.grad.copy_from_slice(&self.loss_grad);

@@ -15,5 +15,8 @@ mod paper;
 mod program;
 mod rivals;
 mod schemes;
+mod select;
+mod select_folds;
+mod select_journal;
 mod threads;
 mod top_k;

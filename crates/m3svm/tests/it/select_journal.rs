@@ -1,0 +1,97 @@
+//! Journals: an interrupted search goes on where it stood, and only that one.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use m3svm::select::{Grid, Journal, Search, SearchResult};
+use m3svm::{Dataset, Error, Spec};
+
+use crate::common::Problem;
+
+fn search() -> Search {
+    let grid = Grid { lambdas: Some("1e-3:1e7:4".parse().unwrap()), ps: Some("1:6".parse().unwrap()) };
+    Search { grid, folds: 3, repeats: 3, ..Search::new(Spec::default()) }
+}
+
+/// Runs with the journal and stops after so many questions of the search whether to go on.
+fn run(search: &Search, data: &Dataset<'_>, path: &Path, patience: usize) -> m3svm::Result<SearchResult> {
+    let asked = AtomicUsize::new(0);
+    let watch = |_: &_| match asked.fetch_add(1, Ordering::Relaxed) < patience {
+        true => ControlFlow::Continue(()),
+        false => ControlFlow::Break(()),
+    };
+    search.run(data, None, &Journal::open(path, search, data, None)?, &watch)
+}
+
+#[test]
+fn an_interrupted_search_ends_like_one_that_was_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    let data = Problem::iris().dense();
+    let whole = run(&search(), &data, &folder.path().join("other"), usize::MAX).unwrap();
+    assert!(!whole.interrupted && whole.outcomes.iter().any(|o| o.discarded_after.is_some()));
+    assert!(matches!(run(&search(), &data, &path, 0), Err(Error::Interrupted)));
+    let mut sizes = Vec::new();
+    for patience in [150, 700, 1500] {
+        if let Ok(part) = run(&search(), &data, &path, patience) {
+            assert!(part.interrupted || part == whole);
+        }
+        sizes.push(std::fs::metadata(&path).unwrap().len());
+        // Killed in the middle of a line.
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, &text[..text.len() - usize::from(text.lines().count() > 2)]).unwrap();
+    }
+    assert!(sizes.windows(2).all(|w| w[0] <= w[1]) && sizes[0] < sizes[2], "{sizes:?}");
+    assert_eq!(run(&search(), &data, &path, usize::MAX).unwrap(), whole);
+    // Now all is known: not a single fit has to be watched.
+    assert_eq!(run(&search(), &data, &path, 0).unwrap(), whole);
+}
+
+#[test]
+fn the_nested_search_has_its_own_places_in_the_journal() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    let data = Problem::iris().dense();
+    let search = Search { repeats: 1, ..search() };
+    let go_on = |_: &_| ControlFlow::Continue(());
+    let whole = search.nested(&data, None, &Journal::none(), &go_on).unwrap();
+    run(&search, &data, &path, usize::MAX).unwrap();
+    let journal = Journal::open(&path, &search, &data, None).unwrap();
+    assert_eq!(journal.fits(), 72);
+    assert_eq!(search.nested(&data, None, &journal, &go_on).unwrap(), whole);
+    let journal = Journal::open(&path, &search, &data, None).unwrap();
+    assert_eq!(journal.fits(), 4 * 72);
+    assert_eq!(search.nested(&data, None, &journal, &go_on).unwrap(), whole);
+}
+
+#[test]
+fn a_journal_of_something_else_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    let data = Problem::iris().dense();
+    let small = Search { repeats: 1, ..search() };
+    run(&small, &data, &path, usize::MAX).unwrap();
+    let before = std::fs::read(&path).unwrap();
+    let refused = |search: &Search, data: &Dataset<'_>| {
+        let error = Journal::open(&path, search, data, None).unwrap_err().to_string();
+        error.split_once(": not the journal of this search: ").unwrap().1.to_string()
+    };
+    let other = "it belongs to a search with other data or other settings";
+    assert_eq!(refused(&Search { folds: 4, ..small.clone() }, &data), other);
+    assert_eq!(refused(&Search { spec: Spec { seed: 1, ..Spec::default() }, ..small.clone() }, &data), other);
+    let mut changed = Problem::iris();
+    changed.x[77] += 1e-9;
+    assert_eq!(refused(&small, &changed.dense()), other);
+    assert_eq!(refused(&small, &Problem::iris().dense().with_weights(vec![2.0; 150]).unwrap()), other);
+    assert!(Journal::open(&path, &small, &data, Some(&[1; 150])).is_err());
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    for (content, what) in [("a,b\n1,2\n", "it is not a journal"), ("no line", "it is not a journal")] {
+        std::fs::write(&path, content).unwrap();
+        assert_eq!(refused(&small, &data), what);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), content);
+    }
+    let text = String::from_utf8(before).unwrap();
+    std::fs::write(&path, text.replacen("accuracy", "accuracies", 3)).unwrap();
+    assert_eq!(refused(&small, &data), "line 2 is damaged");
+}
