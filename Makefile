@@ -8,12 +8,13 @@ export PATH := $(TOOLS)/bin:$(PATH)
 
 EXAMPLES := quickstart custom_loss from_file
 
-.PHONY: help test examples check fmt-check clippy doc deny deny-tool bench fmt
+.PHONY: help test examples check fmt-check clippy doc deny deny-tool bench bench-selection fmt
 
 help:
 	@echo "make test    all tests, doc tests and examples"
 	@echo "make check   formatting, lints, documentation, licences and advisories"
 	@echo "make fmt     format the code"
+	@echo "make bench-selection   compare a search for lambda and p with the same fits in a loop"
 	@echo "make bench   compare speed with SciPy and Adam; ARGS='--sets glass' picks data sets"
 
 # nextest runs tests of different crates side by side, but no doc tests.
@@ -62,6 +63,9 @@ deny-tool:
 
 bench: .venv/ready
 	.venv/bin/python bench/compare.py $(ARGS)
+
+bench-selection:
+	cargo run --release --locked -p m3svm --example selection -- $(ARGS)
 
 fmt:
 	cargo fmt --all

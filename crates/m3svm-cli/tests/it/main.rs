@@ -9,6 +9,7 @@ mod errors;
 mod help;
 mod outputs;
 mod settings;
+mod tune;
 #[cfg(unix)]
 mod unix;
 
@@ -102,6 +103,9 @@ pub fn masked(text: &str) -> String {
     for line in &mut lines {
         if line.starts_with("  solver ") {
             *line = "  solver [...]".into();
+        }
+        if let Some((before, _)) = line.rsplit_once(", ").filter(|_| line.starts_with("  work ")) {
+            *line = format!("{before}, [...] s");
         }
         if let Some((before, after)) = line.split_once("optimal to within ") {
             let rest = after.split_once(' ').map_or("", |(_, rest)| rest);

@@ -146,3 +146,29 @@ fn wait_for_handler(process: u32) {
         std::thread::sleep(Duration::from_millis(5));
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn ctrl_c_ends_a_search_and_its_journal_goes_on() {
+    let lab = Lab::iris();
+    // Hours of work.
+    let search =
+        "tune iris.csv --method lr --lambda 0.1,1 --folds 2 --repeats 10000000 --no-discard --json --resume journal";
+    let child = lab.command(search).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for_handler(child.id());
+    while lab.read("journal").lines().count() < 4 {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let sent = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_snapshot!(stderr(&output), @"
+    note: stopping; press Ctrl-C again to abort
+    error: interrupted; the same command goes on from journal
+    ");
+    let part: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!((&part["interrupted"], &part["model"]), (&true.into(), &serde_json::Value::Null));
+    // The line that was being written when the signal came may have come after the count.
+    assert!(part["fits"].as_u64() >= Some(4), "{part}");
+}

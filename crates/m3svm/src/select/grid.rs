@@ -25,10 +25,10 @@ const MOST: usize = 10_000;
 pub struct Values(Vec<f64>);
 
 impl Values {
-    /// These values; at least one, all finite.
+    /// These values; at least one. Whether the penalty takes them is for the search to say.
     pub fn new(mut values: Vec<f64>) -> Result<Self> {
-        if values.is_empty() || !values.iter().all(|v| v.is_finite()) {
-            return Err(Error::param("values", format!("{values:?}"), "be at least one finite number"));
+        if values.is_empty() {
+            return Err(Error::param("values", 0, "be at least one"));
         }
         values.sort_by(f64::total_cmp);
         values.dedup();
@@ -75,10 +75,8 @@ impl FromStr for Values {
 /// One number or range.
 fn range(part: &str) -> Result<Vec<f64>> {
     let wrong = |must| Error::param("range", format!("`{part}`"), must);
-    let number = |text: &str| {
-        let value = text.trim().parse::<f64>().ok().filter(|v| v.is_finite());
-        value.ok_or_else(|| wrong("be a number, or numbers as in 1:8 or 1e-4:1e-1:10"))
-    };
+    let number =
+        |text: &str| text.trim().parse::<f64>().map_err(|_| wrong("be a number, or numbers as in 1:8 or 1e-4:1e-1:10"));
     let fields: Vec<&str> = part.split(':').collect();
     match fields[..] {
         [one] => Ok(vec![number(one)?]),
@@ -96,7 +94,7 @@ fn range(part: &str) -> Result<Vec<f64>> {
             let (from, to) = (number(from)?, number(to)?);
             let count = count.trim().parse::<usize>().ok().filter(|n| (2..=MOST).contains(n));
             let count = count.ok_or_else(|| wrong("end with the number of values, from 2 to 10000"))?;
-            if !(from > 0.0 && from < to) {
+            if !(from > 0.0 && from < to && to.is_finite()) {
                 return Err(wrong("rise from a number greater than 0, because values are spaced logarithmically"));
             }
             Ok(Values::logarithmic(from, to, count))
@@ -205,14 +203,17 @@ mod tests {
     #[test]
     fn ill_formed_ranges_are_named() {
         let refused = |typed: &str| typed.parse::<Values>().unwrap_err().to_string();
-        for (typed, part) in [("", ""), ("a", "a"), ("1,,2", ""), ("1:", "1:"), ("nan", "nan"), ("inf", "inf")] {
+        for (typed, part) in [("", ""), ("a", "a"), ("1,,2", ""), ("1:", "1:")] {
             let expected = format!("`range` must be a number, or numbers as in 1:8 or 1e-4:1e-1:10, found `{part}`");
             assert_eq!(refused(typed), expected);
         }
         assert_eq!(refused("8:1"), "`range` must rise, by less than 10000, found `8:1`");
         let whole = "`range` must have whole numbers as ends, or a number of values as in 0.5:8:5, found `0.5:2`";
         assert_eq!(refused("0.5:2"), whole);
+        assert_eq!(refused("nan:2").replace("nan:2", "0.5:2"), whole);
+        assert_eq!(refused("1:inf").replace("1:inf", "0.5:2"), whole);
         assert!(refused("0:1:5").contains("greater than 0"));
+        assert!(refused("1:inf:5").contains("greater than 0"));
         assert!(refused("1e-4:1e-1:1").contains("number of values"));
         assert!(refused("1e-4:1e-1:2.5").contains("number of values"));
         assert!(refused("1:2:3:4").contains("at most three parts"));

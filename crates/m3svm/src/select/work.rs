@@ -21,6 +21,8 @@ use crate::spec::Spec;
 
 /// Most settings in one chain of warm starts. Longer chains save cold starts, shorter ones keep more threads busy.
 const CHAIN: usize = 20;
+/// Most repeats in one round.
+const MOST_REPEATS: usize = 16;
 /// Most bytes for the rows of folds that are under way at the same time.
 const MOST_BYTES: usize = 1 << 30;
 
@@ -50,7 +52,7 @@ impl Work<'_> {
         let mut done = 0;
         while done < repeats && !self.control.stopped() {
             // Rounds of 1, 1, 2, 4, … repeats: early verdicts save most, later ones need more evidence.
-            let round = if discard { done.max(1).min(repeats - done) } else { repeats };
+            let round = if discard { done.clamp(1, MOST_REPEATS) } else { MOST_REPEATS }.min(repeats - done);
             let alive: Vec<usize> = (0..entries.len()).filter(|&s| entries[s].discarded_after.is_none()).collect();
             for scores in self.round(done..done + round, &entries, &alive)?.into_iter().flatten() {
                 alive.iter().zip(scores).for_each(|(&s, score)| entries[s].scores.push(score));
