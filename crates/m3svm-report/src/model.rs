@@ -127,9 +127,17 @@ fn certificate(model: &Model) -> Vec<(&'static str, String)> {
 fn margins(report: Report, model: &Model) -> Report {
     let (classes, (smallest, k, l)) = (model.classes(), model.min_margin());
     let c = classes.len();
+    let formula = match model.spec().scheme {
+        Scheme::Joint => "2/‖wₖ\u{a0}−\u{a0}wₗ‖",
+        Scheme::OneVsRest => "4/‖wₖ\u{a0}−\u{a0}wₗ‖ (scores of 1 against −1)",
+        Scheme::OneVsOne => "2/‖wₖₗ‖",
+    };
     let report = report.section("Margins").text(&format!(
-        "The margin between two classes is 2/‖wₖ\u{a0}−\u{a0}wₗ‖, in scaled features: the width of the strip between them. The smallest one is {}, between {} and {}.",
-        digits(smallest, 4), classes[k], classes[l]
+        "The margin between two classes is {formula}, in scaled features: the width of the strip between them. The smallest one is \
+         {}, between {} and {}.",
+        digits(smallest, 4),
+        classes[k],
+        classes[l]
     ));
     let all = model.margins();
     let values: Vec<Vec<f64>> = all.chunks_exact(c).map(<[f64]>::to_vec).collect();
@@ -184,8 +192,13 @@ fn weights(report: Report, model: &Model) -> Report {
         text_columns: 2,
         rows: rows.collect(),
     };
-    let report =
-        report.section("Weights").text("Weights are for scaled features, so their sizes can be compared.").table(table);
+    let about = match model.spec().scheme {
+        Scheme::OneVsOne => {
+            "Means over the pairs of a class, for scaled features, so that their sizes can be compared."
+        }
+        _ => "Weights are for scaled features, so their sizes can be compared.",
+    };
+    let report = report.section("Weights").text(about).table(table);
     match model.classes().len() {
         0..=MOST_CLASSES => report,
         c => report.text(&format!("The first {MOST_CLASSES} of {c} classes.")),

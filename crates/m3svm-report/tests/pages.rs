@@ -137,6 +137,20 @@ fn many_classes_get_tables_and_smaller_maps() {
 }
 
 #[test]
+fn every_scheme_has_its_own_margin() {
+    use m3svm::Scheme;
+    let data = data(3, |k| format!("class {k}"));
+    for (scheme, formula) in
+        [(Scheme::Joint, "is 2/‖wₖ"), (Scheme::OneVsRest, "is 4/‖wₖ"), (Scheme::OneVsOne, "is 2/‖wₖₗ‖")]
+    {
+        let html = page(&data, Spec { scheme, ..Spec::default() });
+        parsed(&html);
+        assert!(html.contains(formula), "{scheme:?}");
+        assert_eq!(html.contains("3 of two classes"), scheme != Scheme::Joint);
+    }
+}
+
+#[test]
 fn without_a_bound_the_page_says_so() {
     use m3svm::penalty::{Norm, Pairwise};
     let spec = Spec { penalty: m3svm::AnyPenalty::Pairwise(Pairwise::new(Norm::L2, 1e-3, 0.5)), ..Spec::default() };

@@ -319,11 +319,13 @@ fn a_report_says_what_the_program_says() {
     let answer = lab.json("train iris.csv --report iris.html --json");
     let page = lab.read("iris.html");
     assert_eq!(lab.files(), ["iris.csv", "iris.html"]);
+    let printed = lab.text("train iris.csv");
+    let method = printed.lines().find_map(|l| l.trim().strip_prefix("method")).unwrap().trim();
     let accuracy = format!("{:.2} % of the training rows", 100.0 * answer["train_accuracy"].as_f64().unwrap());
     for part in [
         accuracy.as_str(),
+        method,
         "<h1>iris.csv: 150 rows, 4 features, labels from species</h1>",
-        "m3svm (smooth hinge, delta 0.01)",
         "<dt>objective</dt><dd>10.01268",
         "The smallest one is 0.3450, between setosa and virginica.",
         "<title>versicolor, virginica, 4</title>",
