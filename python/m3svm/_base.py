@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from os import PathLike
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,11 +17,13 @@ from ._data import TrainingData, class_names, features, training_data
 from ._probability import probabilities_at, temperature_by_cross_validation
 from ._progress import ProgressLine, warn_unless_converged
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 ClassWeight = dict[Any, float] | Literal["balanced"] | None
 Scale = Literal["none", "standard", "maxabs", "minmax"]
 Solver = Literal["auto", "newton", "lbfgs", "adam"]
 RandomState = int | np.random.RandomState | None
-Self_ = TypeVar("Self_", bound="LinearClassifier")
 
 
 def _gives_probabilities(estimator: LinearClassifier) -> bool:
@@ -80,7 +82,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.verbose = verbose
         self.on_interrupt = on_interrupt
 
-    def fit(self: Self_, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self_:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train on labelled rows.
 
         Parameters
@@ -98,13 +100,13 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self : object
             The fitted estimator.
         """
-        before = vars(self).copy()
+        before = self.__dict__.copy()
         try:
             model = self._train(X, y, sample_weight)
         except BaseException:
             # A fit that fails leaves no trace: neither the width of its data nor half a model.
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__.clear()
+            self.__dict__.update(before)
             raise
         warn_unless_converged(type(self).__name__, model)
         return self
@@ -257,9 +259,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         names = class_names(data.classes)
 
         def train(part: TrainingData) -> Model:
-            return fit(
-                part.x, part.y, names, settings, sample_weight=part.sample_weight, n_threads=self.n_threads
-            )[0]
+            return fit(part.x, part.y, names, settings, sample_weight=part.sample_weight, n_threads=self.n_threads)[0]
 
         return temperature_by_cross_validation(data, train, self.n_threads, seed)
 

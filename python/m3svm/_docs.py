@@ -87,7 +87,9 @@ _SUPPORT = dedent(
 )
 
 _ONE_PER_CLASS = "There is one per class, also with two classes."
-_ONE_PER_PAIR = "There is one per pair of classes, in the order (0, 1), (0, 2), ... (1, 2), ...; positive speaks for the first."
+_ONE_PER_PAIR = (
+    "There is one per pair of classes, in the order (0, 1), (0, 2), ... (1, 2), ...; positive speaks for the first."
+)
 
 Class = TypeVar("Class", bound=type)
 

@@ -29,7 +29,9 @@ arrays = st.one_of(
     hnp.arrays(np.dtype("M8[s]"), shapes),
 )
 matrices = hnp.arrays(np.float64, st.tuples(st.integers(0, 6), st.integers(0, 3)), elements=numbers)
-anything = st.one_of(arrays, matrices, st.none(), st.text(max_size=3), st.integers(), st.lists(st.integers(), max_size=6))
+anything = st.one_of(
+    arrays, matrices, st.none(), st.text(max_size=3), st.integers(), st.lists(st.integers(), max_size=6)
+)
 
 
 def survives(call):
@@ -63,10 +65,17 @@ def test_predictions_survive_anything(X):
 
 @quick
 @given(
-    st.sampled_from(["p", "lam", "delta", "epsilon", "tol", "max_iter", "n_threads", "random_state", "scale", "norm"]
-                    + ["solver", "class_weight", "fit_intercept", "verbose", "on_interrupt", "probability"]),
+    st.sampled_from(
+        ["p", "lam", "delta", "epsilon", "tol", "max_iter", "n_threads", "random_state", "scale", "norm"]
+        + ["solver", "class_weight", "fit_intercept", "verbose", "on_interrupt", "probability"]
+    ),
     st.one_of(
-        st.none(), st.booleans(), st.floats(), st.integers(), st.text(max_size=8), st.lists(st.floats(), max_size=2),
+        st.none(),
+        st.booleans(),
+        st.floats(),
+        st.integers(),
+        st.text(max_size=8),
+        st.lists(st.floats(), max_size=2),
         st.dictionaries(st.one_of(st.integers(0, 3), st.text(max_size=1)), st.floats(), max_size=3),
     ),
 )

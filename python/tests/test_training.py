@@ -38,7 +38,7 @@ _INTERRUPTED = """
 @pytest.mark.parametrize(("policy", "expected"), [("raise", "raised False"), ("keep", "kept True")])
 def test_an_interrupt_ends_the_training(policy, expected):
     script = textwrap.dedent(_INTERRUPTED.format(policy=policy))
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(expected), done.stdout
     if policy == "keep":
