@@ -12,13 +12,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ._core import Model, Settings, fit
+from ._core import Model, fit
 from ._data import TrainingData, class_names, features, training_data
 from ._probability import probabilities_at, temperature_by_cross_validation
 from ._progress import ProgressLine, warn_unless_converged
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from ._core import Settings
 
 ClassWeight = dict[Any, float] | Literal["balanced"] | None
 Scale = Literal["none", "standard", "maxabs", "minmax"]

@@ -169,7 +169,7 @@ class WestonWatkinsClassifier(_RidgeHinge):
     >>> from m3svm import WestonWatkinsClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> print(f"{WestonWatkinsClassifier().fit(X, y).score(X, y):.3f}")
-    0.980
+    0.987
     """
 
     _method = "ww"
@@ -200,7 +200,7 @@ class MSVMClassifier(_RidgeHinge):
     >>> from m3svm import MSVMClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> print(f"{MSVMClassifier().fit(X, y).score(X, y):.3f}")
-    0.980
+    0.987
     """
 
     _method = "msvm"

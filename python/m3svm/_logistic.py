@@ -81,7 +81,7 @@ class ISM3Classifier(_LogisticMargin):
     >>> X, y = load_iris(return_X_y=True)
     >>> model = ISM3Classifier(scale="standard").fit(X, y)
     >>> model.predict_proba(X[:1]).round(2)
-    array([[1., 0., 0.]])
+    array([[0.99, 0.01, 0.  ]])
     """
 
     _method = "ism3"
@@ -116,7 +116,7 @@ class PairwiseLogisticRegression(_LogisticMargin):
     >>> X, y = load_iris(return_X_y=True)
     >>> model = PairwiseLogisticRegression(scale="standard").fit(X, y)
     >>> model.predict_proba(X[:1]).round(2)
-    array([[1., 0., 0.]])
+    array([[0.99, 0.01, 0.  ]])
     """
 
     _method = "pairwise-lr"

@@ -22,7 +22,7 @@ def temperature_by_cross_validation(
     smallest = int(np.bincount(data.y).min())
     if smallest < 2:
         label = data.classes[np.bincount(data.y).argmin()]
-        raise ValueError(f"probability=True needs at least two rows of every class, class {label!r} has one")
+        raise ValueError(f"probability=True needs at least two rows of every class, class {label} has one")
     folds = StratifiedKFold(min(_FOLDS, smallest), shuffle=True, random_state=seed)
     scores = np.empty((len(data.y), len(data.classes)))
     for inside, outside in folds.split(scores, data.y):

@@ -131,7 +131,7 @@ def test_messages_name_the_parameter_as_python_spells_it():
         ({"n_threads": 0}, "`n_threads` must be between 1 and 1024, found 0"),
         ({"on_interrupt": "x"}, "`on_interrupt` must be"),
         ({"max_iter": -3}, "`max_iter`"),
-        ({"random_state": -1}, "seed"),
+        ({"random_state": -1}, "Seed"),
     ]:
         with pytest.raises(ValueError, match=message):
             M3SVMClassifier(**wrong).fit(X, y)

@@ -94,7 +94,7 @@ def test_data_frames_bring_names(table, library):
 
 @pytest.mark.parametrize(
     "labels",
-    [[3, 1, 2], [0.5, -1.0, 2.0], ["é", "b", "c"], [True, False, True], np.array(["x", "y", "z"], dtype=object)],
+    [[3, 1, 2], [3.0, -1.0, 2.0], ["é", "b", "c"], [True, False, True], np.array(["x", "y", "z"], dtype=object)],
     ids=str,
 )
 def test_labels_of_any_kind_come_back(labels):
@@ -141,7 +141,8 @@ _PEAK = """
     [
         "random.randn(60_000, 400)",
         "random.randn(60_000, 400).astype(np.float32)",
-        "sparse.random_array((400_000, 400), density=0.15, format='csr', rng=0)",
+        # 60 entries in each of 200,000 rows.
+        "sparse.csr_array((random.randn(12_000_000), (np.arange(12_000_000) * 7 % 400).astype(np.int32), np.arange(200_001) * 60), (200_000, 400))",
     ],
     ids=["double", "single", "sparse"],
 )

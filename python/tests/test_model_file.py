@@ -38,7 +38,7 @@ def test_a_loaded_estimator_is_the_saved_one(any_estimator, iris, tmp_path):
     np.testing.assert_array_equal(loaded.predict(X), saved.predict(X))
 
 
-@pytest.mark.parametrize("labels", [[1, 2], [1.0, 2.0], [0.5, 2.0], ["01", "1"], ["x", "1"], [-3, 10**12]], ids=str)
+@pytest.mark.parametrize("labels", [[1, 2], [1.0, 2.0], ["01", "1"], ["x", "1"], [-3, 10**12]], ids=str)
 def test_labels_survive_a_model_file(labels, tmp_path):
     m3svm.M3SVMClassifier().fit([[0.0], [1.0]], labels).save(tmp_path / "m")
     assert m3svm.load(tmp_path / "m").classes_.tolist() == sorted(labels)

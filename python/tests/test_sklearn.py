@@ -61,8 +61,8 @@ def test_sample_weights_are_routed(iris):
     weight = np.linspace(0.1, 2.0, len(y))
     with config_context(enable_metadata_routing=True):
         estimator = MultinomialLogisticRegression().set_fit_request(sample_weight=True)
-        pipeline = make_pipeline(StandardScaler(), estimator)
-        routed = pipeline.fit(X, y, sample_weight=weight)[-1]
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        routed = make_pipeline(scaler, estimator).fit(X, y, sample_weight=weight)[-1]
     direct = MultinomialLogisticRegression().fit(StandardScaler().fit_transform(X), y, sample_weight=weight)
     np.testing.assert_array_equal(routed.coef_, direct.coef_)
 

@@ -73,6 +73,8 @@ def test_progress_is_printed_on_demand(iris, capsys):
     assert capsys.readouterr().out.startswith("[M3SVMClassifier] converged after")
     random = np.random.RandomState(0)
     with pytest.warns(ConvergenceWarning):
-        ISM3Classifier(verbose=1, solver="adam", max_iter=300).fit(random.randn(5000, 100), random.randint(0, 9, 5000))
+        ISM3Classifier(verbose=1, solver="adam", tol=1e-15, max_iter=300).fit(
+            random.randn(5000, 100), random.randint(0, 9, 5000)
+        )
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) >= 2 and all("objective" in line for line in lines)

@@ -12,9 +12,13 @@ pub(crate) fn exception(error: Error) -> PyErr {
     match error {
         Error::Io { source, .. } => io::Error::new(source.kind(), message).into(),
         Error::Param { name, value, must } => {
-            PyValueError::new_err(format!("`{}` must {must}, found {value}", parameter(name)))
+            invalid(format!("`{}` must {must}, found {value}", parameter(name)))
         }
-        _ => PyValueError::new_err(message),
+        // scikit-learn's own checks look for these words.
+        Error::TooFewClasses { only: Some(only), .. } => {
+            invalid(format!("at least two classes are needed, found only one class (`{only}`)"))
+        }
+        _ => invalid(message),
     }
 }
 
