@@ -18,10 +18,12 @@ from ._decomposed import OneVsOneSVMClassifier, OneVsRestSVMClassifier
 from ._hinge import M3SVMClassifier, MSVMClassifier, WestonWatkinsClassifier
 from ._logistic import ISM3Classifier, MultinomialLogisticRegression, PairwiseLogisticRegression
 from ._model_file import load
+from ._search import M3SVMClassifierCV
 
 __all__ = [
     "ISM3Classifier",
     "M3SVMClassifier",
+    "M3SVMClassifierCV",
     "MSVMClassifier",
     "MultinomialLogisticRegression",
     "OneVsOneSVMClassifier",

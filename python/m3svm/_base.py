@@ -207,7 +207,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f'`on_interrupt` must be "raise" or "keep", found {self.on_interrupt!r}')
         data = training_data(self, X, y, sample_weight)
         seed = self._seed()
-        settings = self._settings(seed)
+        settings = self._tuned(data, self._settings(seed))
         line = ProgressLine(type(self).__name__) if self.verbose else None
         model, support = fit(
             data.x,
@@ -245,6 +245,10 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             settings[name] = getattr(self, name)
         settings["class_weight"] = _class_weight_by_name(self.class_weight)
         return settings  # type: ignore[return-value]
+
+    def _tuned(self, data: TrainingData, settings: Settings) -> Settings:
+        """The settings to train with, where they depend on the data."""
+        return settings
 
     def _seed(self) -> int:
         if isinstance(self.random_state, (int, np.integer)):

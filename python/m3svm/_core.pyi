@@ -78,6 +78,21 @@ def fit(
     progress: Callable[[int, float, float | None], object] | None = None,
     keep_interrupted: bool = False,
 ) -> tuple[Model, NDArray[np.uint32] | None]: ...
+def search(
+    x: Any,
+    y: NDArray[np.uint32],
+    classes: list[str],
+    settings: Settings,
+    splits: list[tuple[NDArray[np.uint32], NDArray[np.uint32]]],
+    *,
+    lams: list[float] | None = None,
+    ps: list[float] | None = None,
+    rule: str = "best-mean",
+    tol: float | None = None,
+    sample_weight: NDArray[np.float64] | None = None,
+    n_threads: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> tuple[int, list[tuple[float | None, float | None, list[float]]]]: ...
 def fit_temperature(
     scores: NDArray[np.float64],
     y: NDArray[np.uint32],

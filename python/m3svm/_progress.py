@@ -9,6 +9,11 @@ from sklearn.exceptions import ConvergenceWarning
 from ._core import Model
 
 
+def print_search(name: str, done: int, planned: int) -> None:
+    """One line about a search."""
+    print(f"[{name}] {done} of {planned} fits", flush=True)
+
+
 class ProgressLine:
     """Prints one line about the training now and then."""
 

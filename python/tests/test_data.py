@@ -141,8 +141,7 @@ _PEAK = """
         "random.standard_normal((40_000, 400))",
         "random.standard_normal((60_000, 400), dtype=np.float32)",
         # 60 entries in every row.
-        "sparse.csr_array((random.standard_normal(12_000_000), np.resize(np.arange(400, dtype=np.int32), 12_000_000), "
-        "np.arange(0, 12_000_001, 60, dtype=np.int32)), (200_000, 400))",
+        "sparse.csr_array((random.standard_normal(12_000_000), np.resize(np.arange(400, dtype='i4'), 12_000_000), np.arange(0, 12_000_001, 60, dtype='i4')), (200_000, 400))",
     ],
     ids=["double", "single", "sparse"],
 )

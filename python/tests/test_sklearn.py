@@ -19,12 +19,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from m3svm import M3SVMClassifier, MultinomialLogisticRegression
+from m3svm import M3SVMClassifier, M3SVMClassifierCV, MultinomialLogisticRegression
 from m3svm._core import default_settings, methods
 from m3svm._model_file import ESTIMATORS
 
+# The search with few values, so that it is quick.
+SEARCH = M3SVMClassifierCV(lams=[1e-3, 1e-1], ps=[2.0, 4.0], cv=3)
 
-@parametrize_with_checks([estimator() for estimator in ESTIMATORS])
+
+@parametrize_with_checks([*(estimator() for estimator in ESTIMATORS), SEARCH])
 def test_scikit_learn_accepts_every_estimator(estimator, check):
     check(estimator)
 

@@ -10,6 +10,7 @@ mod model;
 mod pool;
 mod settings;
 mod training;
+mod watched;
 
 use pyo3::prelude::*;
 
@@ -25,6 +26,8 @@ mod _core {
     use crate::settings::methods;
     #[pymodule_export]
     use crate::training::fit;
+    #[pymodule_export]
+    use crate::training::search;
 
     #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "the name that Python expects")]

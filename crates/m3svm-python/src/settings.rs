@@ -131,7 +131,7 @@ fn typed<'a, 'py, T: FromPyObject<'a, 'py>>(key: &str, value: &'a Bound<'py, PyA
 }
 
 /// The thing behind a name.
-fn named<T, const N: usize>(key: &str, all: [(&str, T); N], name: &str) -> PyResult<T> {
+pub(crate) fn named<T, const N: usize>(key: &str, all: [(&str, T); N], name: &str) -> PyResult<T> {
     let names = all.each_ref().map(|(name, _)| *name).join(", ");
     all.into_iter()
         .find_map(|(known, thing)| (known == name).then_some(thing))

@@ -15,5 +15,6 @@ mod paper;
 mod program;
 mod rivals;
 mod schemes;
+mod splits;
 mod threads;
 mod top_k;
