@@ -19,8 +19,10 @@ from ._hinge import M3SVMClassifier, MSVMClassifier, WestonWatkinsClassifier
 from ._logistic import ISM3Classifier, MultinomialLogisticRegression, PairwiseLogisticRegression
 from ._model_file import load
 from ._search import M3SVMClassifierCV
+from ._top import CrammerSingerClassifier, TopKSVMClassifier
 
 __all__ = [
+    "CrammerSingerClassifier",
     "ISM3Classifier",
     "M3SVMClassifier",
     "M3SVMClassifierCV",
@@ -29,6 +31,7 @@ __all__ = [
     "OneVsOneSVMClassifier",
     "OneVsRestSVMClassifier",
     "PairwiseLogisticRegression",
+    "TopKSVMClassifier",
     "WestonWatkinsClassifier",
     "__version__",
     "load",

@@ -15,6 +15,7 @@ class Settings(TypedDict, total=False):
     p: float
     norm: str
     delta: float
+    k: int
     epsilon: float
     fit_intercept: bool
     scale: str

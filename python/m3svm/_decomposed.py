@@ -10,11 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._data import features
 from ._docs import documented
-from ._hinge import _RidgeHinge
+from ._hinge import RidgeHinge
 
 
 @documented
-class OneVsRestSVMClassifier(_RidgeHinge):
+class OneVsRestSVMClassifier(RidgeHinge):
     """Support vector machines of every class against all the others.
 
     Every scorer minimises ``sum_i w_i g(1 - s_i z_i) + lam |w|^2 + epsilon (|w|^2 + b^2)``, where ``s_i`` is 1 for rows
@@ -49,11 +49,11 @@ class OneVsRestSVMClassifier(_RidgeHinge):
         decision = super().decision_function(X)
         return decision / 2 if decision.ndim == 1 else decision
 
-    decision_function.__doc__ = _RidgeHinge.decision_function.__doc__
+    decision_function.__doc__ = RidgeHinge.decision_function.__doc__
 
 
 @documented
-class OneVsOneSVMClassifier(_RidgeHinge):
+class OneVsOneSVMClassifier(RidgeHinge):
     """Support vector machines of every pair of classes, which vote.
 
     Every pair has a scorer that minimises ``sum_i w_i g(1 - s_i z_i) + lam |w|^2 + epsilon (|w|^2 + b^2)`` over the
@@ -93,4 +93,4 @@ class OneVsOneSVMClassifier(_RidgeHinge):
         # The one scorer speaks for the first class; here positive is to speak for the second.
         return -self._model.raw_scores(features(self, X), self.n_threads)[:, 0]
 
-    decision_function.__doc__ = _RidgeHinge.decision_function.__doc__
+    decision_function.__doc__ = RidgeHinge.decision_function.__doc__

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from ._base import ClassWeight, LinearClassifier, RandomState, Scale, Solver
 from ._docs import documented
@@ -101,10 +101,10 @@ class M3SVMClassifier(LinearClassifier):
         self.probability = probability
 
 
-class _RidgeHinge(LinearClassifier):
+class RidgeHinge(LinearClassifier):
     """A hinge with a quadratic penalty: everything but the name of the method."""
 
-    _own_settings = ("lam", "delta")
+    _own_settings: ClassVar[tuple[str, ...]] = ("lam", "delta")
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class _RidgeHinge(LinearClassifier):
 
 
 @documented
-class WestonWatkinsClassifier(_RidgeHinge):
+class WestonWatkinsClassifier(RidgeHinge):
     """The multi-class support vector machine of Weston and Watkins.
 
     Minimises ``sum_i w_i sum_{k != y_i} g(1 - (z_{i,y_i} - z_{ik})) + lam |W|^2 + epsilon (|W|^2 + |b|^2)`` with the
@@ -176,7 +176,7 @@ class WestonWatkinsClassifier(_RidgeHinge):
 
 
 @documented
-class MSVMClassifier(_RidgeHinge):
+class MSVMClassifier(RidgeHinge):
     """The M-SVM of Bredensteiner and Bennett.
 
     The hinge of :class:`WestonWatkinsClassifier`, with a penalty of squared distances between class vectors and of

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _decomposed, _hinge, _logistic
+from . import _decomposed, _hinge, _logistic, _top
 from ._base import LinearClassifier
 from ._core import Model
 from ._data import classes_from_names
@@ -17,6 +17,8 @@ ESTIMATORS: tuple[type[LinearClassifier], ...] = (
     _hinge.M3SVMClassifier,
     _hinge.WestonWatkinsClassifier,
     _hinge.MSVMClassifier,
+    _top.CrammerSingerClassifier,
+    _top.TopKSVMClassifier,
     _decomposed.OneVsRestSVMClassifier,
     _decomposed.OneVsOneSVMClassifier,
     _logistic.ISM3Classifier,

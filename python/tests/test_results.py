@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_wine
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
+from sklearn.svm import SVC, LinearSVC
 
 import m3svm
 
@@ -68,6 +68,23 @@ def test_votes_of_pairs_are_those_of_svc(iris):
     ours = m3svm.OneVsOneSVMClassifier(epsilon=1e-10).fit(X, y)
     np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
     np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-3)
+
+
+def test_crammer_and_singer_is_that_of_liblinear(wine):
+    X, y = wine
+    theirs = LinearSVC(multi_class="crammer_singer", C=0.1, fit_intercept=False, tol=1e-10, max_iter=10**6).fit(X, y)
+    ours = m3svm.CrammerSingerClassifier(lam=5.0, fit_intercept=False, epsilon=1e-12).fit(X, y)
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-3)
+
+
+def test_top_k_is_limited_by_the_classes(iris):
+    X, y = iris
+    two = m3svm.TopKSVMClassifier(k=2).fit(X[:100], y[:100])
+    assert two.k_ == 1
+    np.testing.assert_array_equal(two.coef_, m3svm.CrammerSingerClassifier().fit(X[:100], y[:100]).coef_)
+    assert m3svm.TopKSVMClassifier(k=9).fit(X, y).k_ == 2
+    with pytest.raises(ValueError, match="`k` must be at least 1"):
+        m3svm.TopKSVMClassifier(k=0).fit(X, y)
 
 
 def test_a_fitted_estimator_describes_itself(any_estimator, iris):

@@ -11,9 +11,7 @@ pub(crate) fn exception(error: Error) -> PyErr {
     let message = error.to_string();
     match error {
         Error::Io { source, .. } => io::Error::new(source.kind(), message).into(),
-        Error::Param { name, value, must } => {
-            invalid(format!("`{}` must {must}, found {value}", parameter(name)))
-        }
+        Error::Param { name, value, must } => invalid(format!("`{}` must {must}, found {value}", parameter(name))),
         // scikit-learn's own checks look for these words.
         Error::TooFewClasses { only: Some(only), .. } => {
             invalid(format!("at least two classes are needed, found only one class (`{only}`)"))

@@ -92,8 +92,7 @@ impl Integers<'_> {
             Self::Long(all) => {
                 let all = slice(all.as_slice())?;
                 // Works wherever usize has 64 bits.
-                Ok(bytemuck::try_cast_slice(all)
-                    .map_or_else(|_| all.iter().map(|i| wide(*i)).collect(), Cow::Borrowed))
+                Ok(bytemuck::try_cast_slice(all).map_or_else(|_| all.iter().map(|i| wide(*i)).collect(), Cow::Borrowed))
             }
         }
     }

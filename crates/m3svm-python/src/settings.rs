@@ -48,6 +48,11 @@ fn apply(spec: &mut Spec, method: &str, key: &str, value: &Bound<'_, PyAny>) -> 
         },
         "delta" => match &mut spec.loss {
             AnyLoss::SmoothHinge(hinge) => hinge.delta = typed(key, value)?,
+            AnyLoss::TopKHinge(hinge) => hinge.delta = typed(key, value)?,
+            _ => return no_such_setting(),
+        },
+        "k" => match &mut spec.loss {
+            AnyLoss::TopKHinge(hinge) if method == Method::Topk.name() => hinge.k = typed(key, value)?,
             _ => return no_such_setting(),
         },
         "epsilon" => spec.epsilon = typed(key, value)?,
@@ -86,8 +91,15 @@ pub(crate) fn to_dict<'py>(py: Python<'py>, spec: &Spec) -> PyResult<Bound<'py, 
         let name = NORMS.into_iter().find(|(_, norm)| *norm == pairwise.norm);
         dict.set_item("norm", name.map(|(name, _)| name))?;
     }
-    if let AnyLoss::SmoothHinge(hinge) = spec.loss {
-        dict.set_item("delta", hinge.delta)?;
+    match spec.loss {
+        AnyLoss::SmoothHinge(hinge) => dict.set_item("delta", hinge.delta)?,
+        AnyLoss::TopKHinge(hinge) => dict.set_item("delta", hinge.delta)?,
+        AnyLoss::Softmax(_) | AnyLoss::PairwiseLogistic(_) => {}
+    }
+    if let AnyLoss::TopKHinge(hinge) = spec.loss
+        && method == Method::Topk
+    {
+        dict.set_item("k", hinge.k)?;
     }
     dict.set_item("epsilon", spec.epsilon)?;
     dict.set_item("fit_intercept", spec.intercept)?;

@@ -110,9 +110,8 @@ pub(crate) fn search<'py>(
         Some(report) => report.call1(py, (done, planned)).map(drop),
         None => Ok(()),
     };
-    let outcome = py.detach(|| {
-        run(&pool, report, |watch| search.run_on(&data, &splits, &|at| watch((at.done, at.planned))))
-    });
+    let outcome =
+        py.detach(|| run(&pool, report, |watch| search.run_on(&data, &splits, &|at| watch((at.done, at.planned)))));
     if let Some(problem) = outcome.raised {
         return Err(problem);
     }
