@@ -40,6 +40,7 @@ examples:
 # Models are exchanged with the program if `test-rust` has built it.
 test-python: $(VENV)/ready
 	VIRTUAL_ENV=$(VENV) $(VENV)/bin/maturin develop --quiet
+	$(VENV)/bin/stubtest m3svm._core
 	$(VENV)/bin/python -m pytest --quiet
 
 $(VENV)/ready: python/constraints.txt

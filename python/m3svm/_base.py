@@ -16,11 +16,10 @@ from ._core import Model, fit
 from ._data import TrainingData, class_names, features, training_data
 from ._probability import probabilities_at, temperature_by_cross_validation
 from ._progress import ProgressLine, warn_unless_converged
+from ._settings import Settings
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-    from ._core import Settings
 
 ClassWeight = dict[Any, float] | Literal["balanced"] | None
 Scale = Literal["none", "standard", "maxabs", "minmax"]

@@ -2,28 +2,24 @@
 
 from collections.abc import Callable
 from os import PathLike
-from typing import Any, TypedDict, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ._settings import Settings
+
 __version__: str
 
-class Settings(TypedDict, total=False):
-    method: str
-    lam: float
-    p: float
-    norm: str
-    delta: float
-    k: int
-    epsilon: float
-    fit_intercept: bool
-    scale: str
-    class_weight: str | dict[str, float] | None
-    solver: str
-    tol: float
-    max_iter: int | None
-    seed: int
+__all__ = [
+    "Model",
+    "__version__",
+    "default_settings",
+    "fit",
+    "fit_temperature",
+    "methods",
+    "search",
+]
 
 @final
 class Model:

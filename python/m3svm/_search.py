@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.model_selection import check_cv
@@ -14,9 +14,7 @@ from ._core import search
 from ._data import TrainingData, class_names
 from ._docs import documented
 from ._progress import print_search
-
-if TYPE_CHECKING:
-    from ._core import Settings
+from ._settings import Settings
 
 
 @documented

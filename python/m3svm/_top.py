@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from ._base import ClassWeight, RandomState, Scale, Solver
 from ._data import TrainingData
 from ._docs import documented
 from ._hinge import RidgeHinge
-
-if TYPE_CHECKING:
-    from ._core import Settings
+from ._settings import Settings
 
 
 @documented
