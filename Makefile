@@ -10,7 +10,7 @@ VENV := $(CURDIR)/target/venv
 # What is tested from Rust.
 RUST := --workspace --exclude m3svm-python
 # The bindings are checked without an interpreter: they are the same for all of them.
-WITHOUT_PYTHON := PYO3_NO_PYTHON=1
+WITHOUT_PYTHON := PYO3_NO_PYTHON=1 PYO3_BUILD_EXTENSION_MODULE=1
 
 EXAMPLES := quickstart custom_loss from_file
 
