@@ -19,6 +19,7 @@ from ._hinge import M3SVMClassifier, MSVMClassifier, WestonWatkinsClassifier
 from ._logistic import ISM3Classifier, MultinomialLogisticRegression, PairwiseLogisticRegression
 from ._model_file import load
 from ._search import M3SVMClassifierCV
+from ._sparse import SparseMultinomialLogisticRegression
 from ._top import CrammerSingerClassifier, TopKSVMClassifier
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "OneVsOneSVMClassifier",
     "OneVsRestSVMClassifier",
     "PairwiseLogisticRegression",
+    "SparseMultinomialLogisticRegression",
     "TopKSVMClassifier",
     "WestonWatkinsClassifier",
     "__version__",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ClassWeight = dict[Any, float] | Literal["balanced"] | None
 Scale = Literal["none", "standard", "maxabs", "minmax"]
-Solver = Literal["auto", "newton", "lbfgs", "adam"]
+Solver = Literal["auto", "newton", "lbfgs", "adam", "proximal"]
 RandomState = int | np.random.RandomState | None
 
 
@@ -223,7 +223,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if line is not None:
             line.finish(model)
         temperature = None
-        if not self._native_probabilities and getattr(self, "probability", False):
+        wanted = not self._native_probabilities and getattr(self, "probability", False)
+        if wanted and model.stop != "interrupted":
             temperature = self._temperature(data, settings, seed)
         self._adopt(model, data.classes)
         if temperature is not None:

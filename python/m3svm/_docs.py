@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from textwrap import dedent, indent
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 _SETTINGS = dedent(
     """\
@@ -17,8 +17,7 @@ _SETTINGS = dedent(
         with the model, and costs a copy of the data. Sparse features are divided, never shifted.
     class_weight : dict, "balanced" or None, default=None
         Weights of classes, multiplied onto sample weights. Classes that a dict leaves out count 1.
-    solver : {"auto", "newton", "lbfgs", "adam"}, default="auto"
-        How the objective is minimised; "auto" estimates which of the first two is cheaper.
+    solver : <solvers>
     tol : float, default=1e-8
         The relative duality gap at which the training has converged.
     max_iter : int or None, default=None
@@ -27,6 +26,11 @@ _SETTINGS = dedent(
         Whether `fit` starts from the solution of the last fit. It has to have the same features.
     """
 )
+
+_SOLVERS = """{"auto", "newton", "lbfgs", "adam"}, default="auto"
+    How the objective is minimised; "auto" estimates which of the next two is cheaper."""
+_SOLVERS_OF_LASSO = """{"auto", "proximal"}, default="auto"
+    How the objective is minimised; both are the same here."""
 
 _PROBABILITY = dedent(
     """\
@@ -42,12 +46,12 @@ _RUNNING = dedent(
         Threads to use; None for all cores, or as many as `RAYON_NUM_THREADS` or `OMP_NUM_THREADS` say. The result does
         not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Where folds and mini-batches are drawn from. Without `probability` and with the default solver nothing is random.
+        Where the folds for `probability` are drawn from. Nothing else is random.
     verbose : int, default=0
         Whether to print how the training goes.
     on_interrupt : {"raise", "keep"}, default="raise"
         What Ctrl-C does to a training: end it with KeyboardInterrupt and leave the estimator as it was, or end it with
-        a warning and keep the best point so far.
+        a warning and keep the best point so far (without probabilities, if they were to be estimated).
     """
 )
 
@@ -87,21 +91,24 @@ _SUPPORT = dedent(
 )
 
 _ONE_PER_CLASS = "There is one per class, also with two classes."
-_ONE_PER_PAIR = (
-    "There is one per pair of classes, in the order (0, 1), (0, 2), ... (1, 2), ...; positive speaks for the first."
-)
+_ONE_PER_PAIR = """There is one per pair of
+    classes, in the order (0, 1), (0, 2), ... (1, 2), ...; positive speaks for the first."""
 
-Class = TypeVar("Class", bound=type)
+if TYPE_CHECKING:
+    from ._base import LinearClassifier
+
+Class = TypeVar("Class", bound="type[LinearClassifier]")
 
 
 def documented(cls: Class) -> Class:
     """Fills the places ``<settings>``, ``<attributes>`` in the docstring of an estimator."""
-    margin = hasattr(cls, "_native_probabilities") and not cls._native_probabilities
-    scorers = _ONE_PER_PAIR if getattr(cls, "_method", "") == "ovo" else _ONE_PER_CLASS
+    margin = not cls._native_probabilities
+    scorers = _ONE_PER_PAIR if cls._method == "ovo" else _ONE_PER_CLASS
     settings = _SETTINGS + (_PROBABILITY if margin else "") + _RUNNING
     attributes = _ATTRIBUTES.format(scorers=scorers) + (_SUPPORT if margin else "")
     text = dedent("    " + (cls.__doc__ or ""))
-    for place, filling in (("<settings>", settings), ("<attributes>", attributes)):
+    solvers = _SOLVERS_OF_LASSO if cls._method == "smlr" else _SOLVERS
+    for place, filling in (("<settings>", settings.replace("<solvers>", solvers)), ("<attributes>", attributes)):
         text = text.replace(place, filling.rstrip("\n"))
     cls.__doc__ = indent(text, "    ").lstrip()
     return cls

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _decomposed, _hinge, _logistic, _top
+from . import _decomposed, _hinge, _logistic, _sparse, _top
 from ._base import LinearClassifier
 from ._core import Model
 from ._data import classes_from_names
@@ -24,6 +24,7 @@ ESTIMATORS: tuple[type[LinearClassifier], ...] = (
     _logistic.ISM3Classifier,
     _logistic.PairwiseLogisticRegression,
     _logistic.MultinomialLogisticRegression,
+    _sparse.SparseMultinomialLogisticRegression,
 )
 
 

@@ -50,7 +50,7 @@ def warn_unless_converged(name: str, model: Model) -> None:
 def _advice(model: Model) -> str:
     if model.stop == "interrupted":
         return "the best point so far was kept"
-    if model.solver != "newton":
+    if model.solver in ("lbfgs", "adam"):
         return 'try solver="newton"'
     if model.stop == "iteration-limit":
         return "raise max_iter"

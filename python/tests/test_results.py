@@ -29,6 +29,16 @@ def test_multinomial_regression_is_that_of_scikit_learn(wine, strength):
     np.testing.assert_allclose(squared.coef_, theirs.coef_, atol=1e-4)
 
 
+def test_sparse_regression_is_that_of_scikit_learn(wine):
+    X, y = wine
+    theirs = LogisticRegression(l1_ratio=1.0, C=0.2, solver="saga", tol=1e-9, max_iter=100_000).fit(X, y)
+    ours = m3svm.SparseMultinomialLogisticRegression(lam=5.0, epsilon=1e-10).fit(X, y)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-4)
+    np.testing.assert_array_equal(ours.coef_ == 0, np.abs(theirs.coef_) < 1e-6)
+    with pytest.raises(ValueError, match="use proximal or auto"):
+        ours.set_params(solver="newton").fit(X, y)
+
+
 def test_two_classes_of_logistic_regression_have_twice_the_penalty(wine):
     X, y = wine
     X, y = X[y < 2], y[y < 2]
@@ -155,6 +165,14 @@ def test_class_weights_are_sample_weights(iris):
     np.testing.assert_allclose(balanced.coef_, by_row.coef_, atol=1e-8)
     with pytest.raises(ValueError, match="`class_weight` must name classes of the data"):
         m3svm.M3SVMClassifier(class_weight={"d": 1.0}).fit(X, labels)
+
+
+def test_rows_that_count_nothing_support_nothing(iris):
+    X, y = iris
+    weight = np.ones(150)
+    weight[m3svm.M3SVMClassifier().fit(X, y).support_[:5]] = 0.0
+    model = m3svm.M3SVMClassifier().fit(X, y, sample_weight=weight)
+    assert (weight[model.support_] > 0).all()
 
 
 def test_a_warm_start_needs_fewer_iterations(iris):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+import threading
+import time
 import warnings
 
 import numpy as np
@@ -43,6 +45,18 @@ def test_an_interrupt_ends_the_training(policy, expected):
     assert done.stdout.startswith(expected), done.stdout
     if policy == "keep":
         assert "(interrupted)" in done.stdout and "the best point so far was kept" in done.stdout
+
+
+def test_other_threads_run_during_a_training():
+    random = np.random.RandomState(0)
+    X, y = random.randn(5000, 100), random.randint(0, 9, 5000)
+    training = threading.Thread(target=ISM3Classifier(solver="adam", tol=1e-15, max_iter=200).fit, args=(X, y))
+    training.start()
+    turns = 0
+    while training.is_alive():
+        turns += 1
+        time.sleep(0.001)
+    assert turns > 10
 
 
 def test_not_converged_is_a_warning_with_the_gap_and_the_remedy(iris):
