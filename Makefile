@@ -1,14 +1,20 @@
-# What a contributor runs. Needs a Rust toolchain, Python 3 (for `bench` only) and make; everything else is fetched.
+# What a contributor runs. Needs a Rust toolchain, Python 3 with venv, and make; everything else is fetched.
 
 PYTHON ?= python3
 DENY_VERSION := 0.20.2
 # Tools are kept with the build outputs: ignored by git, gone after `cargo clean`.
 TOOLS := $(CURDIR)/target/tools
 export PATH := $(TOOLS)/bin:$(PATH)
+# Python packages for the tests, in the versions of python/constraints.txt.
+VENV := $(CURDIR)/target/venv
+# What is tested from Rust.
+RUST := --workspace --exclude m3svm-python
+# The bindings are checked without an interpreter: they are the same for all of them.
+WITHOUT_PYTHON := PYO3_NO_PYTHON=1 PYO3_BUILD_EXTENSION_MODULE=1
 
 EXAMPLES := quickstart custom_loss from_file
 
-.PHONY: help test examples check fmt-check clippy doc deny deny-tool bench bench-selection fmt
+.PHONY: help test test-rust test-python examples check fmt-check clippy doc deny deny-tool python-check bench bench-selection fmt
 
 help:
 	@echo "make test    all tests, doc tests and examples"
@@ -17,12 +23,14 @@ help:
 	@echo "make bench-selection   compare a search for lambda and p with the same fits in a loop"
 	@echo "make bench   compare speed with SciPy and Adam; ARGS='--sets glass' picks data sets"
 
-# nextest runs tests of different crates side by side, but no doc tests.
-test:
+test: test-rust test-python
+
+# nextest runs tests of different crates side by side, but no doc tests. The bindings are tested from Python.
+test-rust:
 	@if command -v cargo-nextest >/dev/null; then \
-		set -ex; cargo nextest run --workspace --locked --no-fail-fast; cargo test --workspace --locked --doc; \
+		set -ex; cargo nextest run $(RUST) --locked --no-fail-fast; cargo test $(RUST) --locked --doc; \
 	else \
-		set -ex; cargo test --workspace --locked --no-fail-fast; \
+		set -ex; cargo test $(RUST) --locked --no-fail-fast; \
 	fi
 	@$(MAKE) --no-print-directory examples
 
@@ -30,17 +38,34 @@ test:
 examples:
 	@set -e; for name in $(EXAMPLES); do echo "example $$name"; cargo run --quiet --locked --example $$name; done
 
+# Models are exchanged with the program if `test-rust` has built it.
+test-python: $(VENV)/ready
+	VIRTUAL_ENV=$(VENV) $(VENV)/bin/maturin develop --quiet
+	$(VENV)/bin/stubtest m3svm._core
+	$(VENV)/bin/python -m pytest --quiet
+
+$(VENV)/ready: python/constraints.txt
+	$(PYTHON) -m venv --clear $(VENV)
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement python/constraints.txt
+	touch $@
+
 # Cheapest first.
-check: fmt-check clippy doc deny
+check: fmt-check python-check clippy doc deny
 
 fmt-check:
 	cargo fmt --all --check
 
 clippy:
-	cargo clippy --workspace --all-targets --locked -- -D warnings
+	$(WITHOUT_PYTHON) cargo clippy --workspace --all-targets --locked -- -D warnings
 
 doc:
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --locked
+	$(WITHOUT_PYTHON) RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --locked
+
+# Formatting, lints and types of the Python package.
+python-check: $(VENV)/ready
+	$(VENV)/bin/ruff format --check python
+	$(VENV)/bin/ruff check python
+	$(VENV)/bin/mypy
 
 # Advisories are a repository that has to be fetched; a machine that cannot reach it checks the rest.
 deny: deny-tool
@@ -67,5 +92,6 @@ bench: .venv/ready
 bench-selection:
 	cargo run --release --locked -p m3svm --example selection -- $(ARGS)
 
-fmt:
+fmt: $(VENV)/ready
 	cargo fmt --all
+	$(VENV)/bin/ruff format python

@@ -62,7 +62,7 @@ impl<'a> Dataset<'a> {
             return Err(Error::Weight { place: format!("row {}", row + 1), value: weights[row] });
         }
         if weights.iter().all(|w| *w == 0.0) {
-            return Err(Error::Weight { place: "at least one row (all are 0)".into(), value: 0.0 });
+            return Err(Error::Weight { place: "at least one row (all are zero)".into(), value: 0.0 });
         }
         self.weights = Some(weights);
         Ok(self)

@@ -79,6 +79,7 @@ pub mod select;
 pub mod solver;
 mod spec;
 mod support;
+mod temperature;
 pub mod text;
 
 pub use certificate::Certificate;
@@ -97,3 +98,4 @@ pub use scheme::Scheme;
 pub use solver::{AnySolver, Progress, Stop, Watch};
 pub use spec::{ClassWeight, Spec};
 pub use support::SupportVectors;
+pub use temperature::temperature;

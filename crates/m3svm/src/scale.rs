@@ -50,6 +50,10 @@ impl Scaler {
     /// integer weights like repetition.
     pub fn fit(scaling: Scaling, x: &Features<'_>, weights: Option<&[f64]>) -> Self {
         let d = x.cols();
+        if scaling == Scaling::None {
+            // Without a look at the data.
+            return Self { shift: vec![0.0; d], factor: vec![1.0; d] };
+        }
         let stats = Stats::of(x, weights);
         let (mut shift, mut factor) = (vec![0.0; d], vec![1.0; d]);
         for j in 0..d {

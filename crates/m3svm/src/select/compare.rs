@@ -107,7 +107,7 @@ impl Comparison {
             let train = data.take_rows(&fold.train)?;
             let groups: Option<Vec<u32>> = groups.map(|g| fold.train.iter().map(|&i| g[i as usize]).collect());
             let scope = 1 + number * outer.len() + at;
-            let inner = Work { search, data: &train, groups: groups.as_deref(), journal, control, scope };
+            let inner = Work { search, data: &train, groups: groups.as_deref(), splits: None, journal, control, scope };
             let found = inner.run()?;
             if found.interrupted {
                 return Err(Error::Interrupted);

@@ -19,6 +19,19 @@ pub struct Fold {
     pub test: Vec<u32>,
 }
 
+impl Fold {
+    /// Refuses a split that does not fit so many rows.
+    pub(super) fn check(&self, rows: usize) -> Result<()> {
+        if self.train.is_empty() || self.test.is_empty() {
+            return Err(Error::param("split", "an empty part", "have rows to train on and rows to test on"));
+        }
+        match self.train.iter().chain(&self.test).find(|row| **row as usize >= rows) {
+            Some(row) => Err(Error::param("split", format!("row {row} of {rows}"), "name rows of the data")),
+            None => Ok(()),
+        }
+    }
+}
+
 /// Splits rows into `folds` test parts that do not overlap, the same way for the same seed and `repeat`. Rows of one group (if given, one number
 /// per row) are never divided between training and test.
 ///

@@ -55,7 +55,15 @@ impl Search {
             let train = data.take_rows(&fold.train)?;
             let groups: Option<Vec<u32>> = groups.map(|g| fold.train.iter().map(|&i| g[i as usize]).collect());
             let groups = groups.as_deref();
-            let inner = Work { search: self, data: &train, groups, journal, control: &control, scope: number + 1 };
+            let inner = Work {
+                search: self,
+                data: &train,
+                groups,
+                splits: None,
+                journal,
+                control: &control,
+                scope: number + 1,
+            };
             let found = match inner.run() {
                 Ok(found) if !found.interrupted => found,
                 Ok(_) | Err(Error::Interrupted) => break,

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use serde::Serialize;
 
+use super::folds::Fold;
 use super::grid::Grid;
 use super::journal::Journal;
 use super::result::{Rule, SearchResult};
@@ -76,7 +77,20 @@ impl Search {
         self.check()?;
         let control = Control::new(watch);
         control.plan(self.most_fits());
-        Work { search: self, data, groups, journal, control: &control, scope: 0 }.run()
+        Work { search: self, data, groups, splits: None, journal, control: &control, scope: 0 }.run()
+    }
+
+    /// Tries all settings on splits that the caller has made; `folds`, `repeats` and `discard` mean nothing then.
+    pub fn run_on(&self, data: &Dataset<'_>, splits: &[Fold], watch: &SearchWatch<'_>) -> Result<SearchResult> {
+        let search = Self { folds: splits.len(), repeats: 1, discard: false, ..self.clone() };
+        search.check()?;
+        if splits.is_empty() {
+            return Err(Error::param("splits", 0, "be at least 1"));
+        }
+        splits.iter().try_for_each(|split| split.check(data.rows()))?;
+        let (control, journal, splits) = (Control::new(watch), Journal::none(), Some(splits));
+        control.plan(search.most_fits());
+        Work { search: &search, data, groups: None, splits, journal: &journal, control: &control, scope: 0 }.run()
     }
 
     /// Fits if nothing is discarded.

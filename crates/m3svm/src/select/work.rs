@@ -31,6 +31,8 @@ pub(super) struct Work<'a> {
     pub(super) search: &'a Search,
     pub(super) data: &'a Dataset<'a>,
     pub(super) groups: Option<&'a [u32]>,
+    /// Splits to use for the one repeat, instead of folds of our own.
+    pub(super) splits: Option<&'a [Fold]>,
     pub(super) journal: &'a Journal,
     pub(super) control: &'a Control<'a>,
     pub(super) scope: usize,
@@ -84,7 +86,10 @@ impl Work<'_> {
     fn round(&self, repeats: Range<usize>, entries: &[Entry], alive: &[usize]) -> Result<Vec<Option<Vec<Score>>>> {
         let mut all: Vec<(usize, usize, Fold)> = Vec::new();
         for repeat in repeats {
-            let split = folds(self.data.y(), self.groups, self.search.folds, self.search.spec.seed, repeat)?;
+            let split = match self.splits {
+                Some(given) => given.to_vec(),
+                None => folds(self.data.y(), self.groups, self.search.folds, self.search.spec.seed, repeat)?,
+            };
             all.extend((0..).zip(split).map(|(number, fold)| (repeat, number, fold)));
         }
         let chains = chains(alive);

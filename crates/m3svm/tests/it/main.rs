@@ -18,5 +18,6 @@ mod schemes;
 mod select;
 mod select_folds;
 mod select_journal;
+mod splits;
 mod threads;
 mod top_k;

@@ -1,0 +1,35 @@
+//! The extension module `m3svm._core`: arrays and settings in, a trained model out.
+//!
+//! It translates and decides nothing. What scikit-learn expects of an estimator is in `python/m3svm`, what a setting means in
+//! the library. Values of X are never copied on the way in, and the interpreter is free while numbers are crunched.
+
+mod calibration;
+mod error;
+mod matrix;
+mod model;
+mod pool;
+mod settings;
+mod training;
+mod watched;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use crate::calibration::fit_temperature;
+    #[pymodule_export]
+    use crate::model::PyModel;
+    #[pymodule_export]
+    use crate::settings::default_settings;
+    #[pymodule_export]
+    use crate::settings::methods;
+    #[pymodule_export]
+    use crate::training::fit;
+    #[pymodule_export]
+    use crate::training::search;
+
+    #[pymodule_export]
+    #[allow(non_upper_case_globals, reason = "the name that Python expects")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+}

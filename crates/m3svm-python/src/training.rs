@@ -1,0 +1,130 @@
+//! Training from Python, and the choice of λ and p before it.
+
+use m3svm::select::{Fold, Grid, Rule, Search, Values};
+use m3svm::{Dataset, Progress};
+use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error::exception;
+use crate::matrix::{Matrix, slice};
+use crate::model::PyModel;
+use crate::pool::pool;
+use crate::settings::{from_dict, named};
+use crate::watched::run;
+
+/// Rows with class numbers (positions in `classes`) and perhaps weights, as Python holds them.
+struct Rows<'py> {
+    x: Matrix<'py>,
+    y: PyReadonlyArray1<'py, u32>,
+    classes: Vec<String>,
+    sample_weight: Option<PyReadonlyArray1<'py, f64>>,
+}
+
+impl Rows<'_> {
+    fn dataset(&self) -> PyResult<Dataset<'_>> {
+        let x = self.x.features()?;
+        let data = Dataset::new(x, slice(self.y.as_slice())?, self.classes.clone()).map_err(exception)?;
+        match &self.sample_weight {
+            Some(weights) => data.with_weights(slice(weights.as_slice())?).map_err(exception),
+            None => Ok(data),
+        }
+    }
+}
+
+/// Trains a model; `y` are positions in `classes`. Returns it with the rows that support a margin (`None` if the loss has no margin).
+///
+/// `progress(iteration, objective, relative_gap)` is called now and then. An exception from it, or Ctrl-C, ends the training and is
+/// raised, unless `keep_interrupted` asks for the model so far after Ctrl-C.
+#[pyfunction]
+#[pyo3(signature = (x, y, classes, settings, *, sample_weight=None, feature_names=None, start=None, n_threads=None, progress=None, keep_interrupted=false))]
+pub(crate) fn fit<'py>(
+    py: Python<'py>,
+    x: Matrix<'py>,
+    y: PyReadonlyArray1<'py, u32>,
+    classes: Vec<String>,
+    settings: &Bound<'py, PyDict>,
+    sample_weight: Option<PyReadonlyArray1<'py, f64>>,
+    feature_names: Option<Vec<String>>,
+    start: Option<&Bound<'py, PyModel>>,
+    n_threads: Option<usize>,
+    progress: Option<Py<PyAny>>,
+    keep_interrupted: bool,
+) -> PyResult<(PyModel, Option<Bound<'py, PyArray1<u32>>>)> {
+    let (spec, pool) = (from_dict(settings)?, pool(n_threads)?);
+    let rows = Rows { x, y, classes, sample_weight };
+    let mut data = rows.dataset()?;
+    if let Some(names) = feature_names {
+        data = data.with_feature_names(names).map_err(exception)?;
+    }
+    let start = start.map(|model| model.get().inner());
+    let report = |py: Python<'_>, at: Progress| match &progress {
+        Some(report) => report.call1(py, (at.iteration, at.objective, at.relative_gap)).map(drop),
+        None => Ok(()),
+    };
+    let (outcome, support) = py.detach(|| {
+        let outcome = run(&pool, report, |watch| spec.fit_watched(&data, start, &mut |at: &Progress| watch(*at)));
+        let support = outcome.result.as_ref().ok().map(|model| pool.install(|| model.support_vectors(&data)));
+        (outcome, support)
+    });
+    let kept = |problem: &PyErr| keep_interrupted && problem.is_instance_of::<PyKeyboardInterrupt>(py);
+    if let Some(problem) = outcome.raised.filter(|problem| !kept(problem)) {
+        return Err(problem);
+    }
+    let support = support.transpose().map_err(exception)?.flatten();
+    Ok((PyModel::new(outcome.result?), support.map(|rows| PyArray1::from_vec(py, rows.all()))))
+}
+
+/// Tries all `lams` with all `ps` on splits (row numbers to train and to test on); `None` stands for the library's usual values.
+///
+/// Returns the position of the chosen setting and, per setting, λ, p and its accuracies by split. `progress(done, planned)` is called now and then.
+#[pyfunction]
+#[pyo3(signature = (x, y, classes, settings, splits, *, lams=None, ps=None, rule="best-mean", tol=None, sample_weight=None, n_threads=None, progress=None))]
+pub(crate) fn search<'py>(
+    py: Python<'py>,
+    x: Matrix<'py>,
+    y: PyReadonlyArray1<'py, u32>,
+    classes: Vec<String>,
+    settings: &Bound<'py, PyDict>,
+    splits: Vec<(Vec<u32>, Vec<u32>)>,
+    lams: Option<Vec<f64>>,
+    ps: Option<Vec<f64>>,
+    rule: &str,
+    tol: Option<f64>,
+    sample_weight: Option<PyReadonlyArray1<'py, f64>>,
+    n_threads: Option<usize>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(usize, Vec<Tried>)> {
+    let (mut search, pool) = (Search::new(from_dict(settings)?), pool(n_threads)?);
+    let usual = Grid::for_spec(&search.spec);
+    let values = |given: Option<Vec<f64>>, usual| given.map_or(Ok(usual), |v| Values::new(v).map(Some));
+    search.grid.lambdas = values(lams, usual.lambdas).map_err(exception)?;
+    search.grid.ps = values(ps, usual.ps).map_err(exception)?;
+    search.rule = named("rule", RULES, rule)?;
+    search.tol = tol.unwrap_or(search.tol);
+    let splits: Vec<Fold> = splits.into_iter().map(|(train, test)| Fold { train, test }).collect();
+    let rows = Rows { x, y, classes, sample_weight };
+    let data = rows.dataset()?;
+    let report = |py: Python<'_>, (done, planned): (usize, usize)| match &progress {
+        Some(report) => report.call1(py, (done, planned)).map(drop),
+        None => Ok(()),
+    };
+    let outcome =
+        py.detach(|| run(&pool, report, |watch| search.run_on(&data, &splits, &|at| watch((at.done, at.planned)))));
+    if let Some(problem) = outcome.raised {
+        return Err(problem);
+    }
+    let found = outcome.result?;
+    let chosen = match search.rule {
+        Rule::BestMean => found.best_mean,
+        Rule::OneStandardError => found.one_standard_error,
+    };
+    let tried = found.outcomes.into_iter().map(|o| (o.setting.lambda, o.setting.p, o.accuracies)).collect();
+    Ok((chosen, tried))
+}
+
+/// λ, p, and the accuracy on every split.
+type Tried = (Option<f64>, Option<f64>, Vec<f64>);
+
+const RULES: [(&str, Rule); 2] = [("best-mean", Rule::BestMean), ("one-standard-error", Rule::OneStandardError)];

@@ -1,0 +1,299 @@
+"""The estimator that all others are: checks, training, predictions and what a fitted one knows."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from ._core import Model, fit
+from ._data import TrainingData, class_names, features, training_data
+from ._probability import probabilities_at, temperature_by_cross_validation
+from ._progress import ProgressLine, warn_unless_converged
+from ._settings import Settings
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+ClassWeight = dict[Any, float] | Literal["balanced"] | None
+Scale = Literal["none", "standard", "maxabs", "minmax"]
+Solver = Literal["auto", "newton", "lbfgs", "adam", "proximal"]
+RandomState = int | np.random.RandomState | None
+
+
+def _gives_probabilities(estimator: LinearClassifier) -> bool:
+    if estimator._native_probabilities or getattr(estimator, "probability", False):
+        return True
+    raise AttributeError(
+        f"the loss of {type(estimator).__name__} defines no probabilities; probability=True estimates them"
+    )
+
+
+class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """One linear scorer per class (or per pair of classes), trained to a certified optimum."""
+
+    # The name of the method in the library.
+    _method: ClassVar[str]
+    # Parameters of the estimator that are settings of its method, besides those that all methods have.
+    _own_settings: ClassVar[tuple[str, ...]]
+    # Whether the loss itself defines probabilities.
+    _native_probabilities: ClassVar[bool] = False
+
+    _common_settings: ClassVar[tuple[str, ...]] = (
+        "epsilon",
+        "fit_intercept",
+        "scale",
+        "solver",
+        "tol",
+        "max_iter",
+    )
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1e-6,
+        fit_intercept: bool = True,
+        scale: Scale = "none",
+        class_weight: ClassWeight = None,
+        solver: Solver = "auto",
+        tol: float = 1e-8,
+        max_iter: int | None = None,
+        warm_start: bool = False,
+        n_threads: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+        on_interrupt: Literal["raise", "keep"] = "raise",
+    ) -> None:
+        self.epsilon = epsilon
+        self.fit_intercept = fit_intercept
+        self.scale = scale
+        self.class_weight = class_weight
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.n_threads = n_threads
+        self.random_state = random_state
+        self.verbose = verbose
+        self.on_interrupt = on_interrupt
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Train on labelled rows.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Features. C-contiguous ``float32`` and ``float64`` arrays and the values of CSR matrices are used where
+            they lie, unless they are to be scaled; everything else is converted, which costs one copy.
+        y : array-like of shape (n_samples,)
+            Labels of at least two classes: numbers or texts.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of at least 0. A whole number means the same as repeating the row that often.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        before = self.__dict__.copy()
+        try:
+            model = self._train(X, y, sample_weight)
+        except BaseException:
+            # A fit that fails leaves no trace: neither the width of its data nor half a model.
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        warn_unless_converged(type(self).__name__, model)
+        return self
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Scores of the classes; the highest one wins.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
+            With two classes, positive speaks for ``classes_[1]``, and the margin ends at 1 and -1.
+        """
+        scores = self._class_scores(X)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of every row.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Elements of ``classes_``.
+        """
+        check_is_fitted(self)
+        numbers = self._model.predict(features(self, X), self.n_threads)
+        return np.asarray(self.classes_[numbers])
+
+    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probabilities of the classes.
+
+        They come from the loss itself where it defines them. Otherwise, with ``probability=True``, they are
+        softmax(scores/T), where the temperature T makes scores from a cross-validation most likely.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            Every row sums to 1.
+        """
+        check_is_fitted(self)
+        if self._native_probabilities:
+            probabilities = self._model.probabilities(features(self, X), self.n_threads)
+            assert probabilities is not None, "the loss defines probabilities"
+            return probabilities
+        if not hasattr(self, "temperature_"):
+            raise AttributeError("probability=True was set after the training; fit again to get probabilities")
+        return probabilities_at(self._class_scores(X), self.temperature_)
+
+    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Logarithms of the probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_samples, n_classes)
+        """
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model file that the command line and :func:`m3svm.load` read.
+
+        It holds the settings, the classes as text, the weights and the certificate; not ``support_``, and not the
+        temperature behind estimated probabilities. Pickle the estimator to keep everything.
+
+        Parameters
+        ----------
+        path : str or path
+            The file; replaced as a whole, or not at all.
+        """
+        check_is_fitted(self)
+        self._model.save(path)
+
+    def _train(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Model:
+        if self.on_interrupt not in ("raise", "keep"):
+            raise ValueError(f'`on_interrupt` must be "raise" or "keep", found {self.on_interrupt!r}')
+        data = training_data(self, X, y, sample_weight)
+        seed = self._seed()
+        settings = self._tuned(data, self._settings(seed))
+        line = ProgressLine(type(self).__name__) if self.verbose else None
+        model, support = fit(
+            data.x,
+            data.y,
+            class_names(data.classes),
+            settings,
+            sample_weight=data.sample_weight,
+            feature_names=self._feature_names(),
+            start=getattr(self, "_model", None) if self.warm_start else None,
+            n_threads=self.n_threads,
+            progress=None if line is None else line.step,
+            keep_interrupted=self.on_interrupt == "keep",
+        )
+        if line is not None:
+            line.finish(model)
+        temperature = None
+        wanted = not self._native_probabilities and getattr(self, "probability", False)
+        if wanted and model.stop != "interrupted":
+            temperature = self._temperature(data, settings, seed)
+        self._adopt(model, data.classes)
+        if temperature is not None:
+            self.temperature_ = temperature
+        if support is not None:
+            # A row that counts nothing supports nothing.
+            counts = slice(None) if data.sample_weight is None else data.sample_weight[support] > 0
+            self.support_ = support[counts].astype(np.intp)
+        return model
+
+    def _class_scores(self, X: Any) -> NDArray[np.float64]:
+        check_is_fitted(self)
+        return self._model.scores(features(self, X), self.n_threads)
+
+    def _settings(self, seed: int) -> Settings:
+        settings: dict[str, Any] = {"method": self._method, "seed": seed}
+        for name in self._own_settings + self._common_settings:
+            settings[name] = getattr(self, name)
+        settings["class_weight"] = _class_weight_by_name(self.class_weight)
+        return settings  # type: ignore[return-value]
+
+    def _tuned(self, data: TrainingData, settings: Settings) -> Settings:
+        """The settings to train with, where they depend on the data."""
+        return settings
+
+    def _seed(self) -> int:
+        if isinstance(self.random_state, (int, np.integer)):
+            # scikit-learn's own check of the range.
+            check_random_state(self.random_state)
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31))
+
+    def _feature_names(self) -> list[str] | None:
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else [str(name) for name in names]
+
+    def _temperature(self, data: TrainingData, settings: Settings, seed: int) -> float:
+        names = class_names(data.classes)
+
+        def train(part: TrainingData) -> Model:
+            return fit(part.x, part.y, names, settings, sample_weight=part.sample_weight, n_threads=self.n_threads)[0]
+
+        return temperature_by_cross_validation(data, train, self.n_threads, seed)
+
+    def _adopt(self, model: Model, classes: NDArray[Any]) -> None:
+        """Takes over everything that a model knows."""
+        for name in ("support_", "temperature_"):
+            self.__dict__.pop(name, None)
+        self._model = model
+        self.classes_ = classes
+        self.n_features_in_ = model.n_features
+        self.coef_ = model.coef
+        self.intercept_ = model.intercept
+        self.margins_ = model.margins
+        self.min_margin_ = model.min_margin
+        self.objective_ = model.objective
+        self.dual_gap_ = np.nan if model.relative_gap is None else model.relative_gap
+        self.n_iter_ = model.iterations
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_model")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _class_weight_by_name(class_weight: Any) -> str | dict[str, float] | None:
+    if not isinstance(class_weight, dict):
+        return class_weight  # type: ignore[no-any-return]
+    return dict(zip(class_names(np.array(list(class_weight))), class_weight.values(), strict=True))

@@ -1,0 +1,206 @@
+"""Estimators with a hinge on pairs of classes, trained as one problem: M³SVM and its relatives."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from ._base import ClassWeight, LinearClassifier, RandomState, Scale, Solver
+from ._docs import documented
+
+
+@documented
+class M3SVMClassifier(LinearClassifier):
+    """Multi-class support vector machine with maximised minimum margin (M³SVM).
+
+    Minimises, over one vector and one intercept per class,
+
+    ``sum_i w_i sum_{k != y_i} g(1 - (z_{i,y_i} - z_{ik})) + lam sum_{k<l} |w_k - w_l|^p + epsilon (|W|^2 + |b|^2)``
+
+    where g is the hinge, smoothed by `delta`. The margin between two classes is ``2/|w_k - w_l|``: the larger p, the
+    more the penalty is about the smallest margin.
+
+    Parameters
+    ----------
+    p : float, default=4.0
+        The power of the distances between class vectors. Below 1 the problem is not convex: the result is a local
+        optimum without a certificate.
+    lam : float, default=1e-3
+        The strength of the penalty. The loss is summed over rows, not averaged, so it has to grow with their number to
+        keep the same balance. With p = 2, c classes and the C of other programs (½|W|² + C sum of losses, one vector
+        per class) it is ``1/(2 C c)``; with two classes and `delta` = 0, ``SVC(kernel="linear", C=C)`` is ``1/(2 C)``.
+    delta : float, default=0.01
+        The smoothing of the hinge ``g(x) = (x + sqrt(x² + delta²))/2``; 0 for the exact one.
+    norm : {"l2", "l1"}, default="l2"
+        The norm of the distances.
+    <settings>
+
+    Attributes
+    ----------
+    <attributes>
+
+    References
+    ----------
+    Z. Hao, F. Nie, R. Wang. Multi-class Support Vector Machine with Maximizing Minimum Margin. AAAI 2024.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from m3svm import M3SVMClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), M3SVMClassifier(p=4, lam=0.1)).fit(X, y)
+    >>> print(f"{model.score(X, y):.3f}")
+    1.000
+    >>> bool(model[-1].dual_gap_ <= 1e-8)
+    True
+    """
+
+    _method = "m3svm"
+    _own_settings = ("p", "lam", "delta", "norm")
+
+    def __init__(
+        self,
+        *,
+        p: float = 4.0,
+        lam: float = 1e-3,
+        delta: float = 0.01,
+        norm: Literal["l2", "l1"] = "l2",
+        epsilon: float = 1e-6,
+        fit_intercept: bool = True,
+        scale: Scale = "none",
+        class_weight: ClassWeight = None,
+        solver: Solver = "auto",
+        tol: float = 1e-8,
+        max_iter: int | None = None,
+        warm_start: bool = False,
+        probability: bool = False,
+        n_threads: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+        on_interrupt: Literal["raise", "keep"] = "raise",
+    ) -> None:
+        super().__init__(
+            epsilon=epsilon,
+            fit_intercept=fit_intercept,
+            scale=scale,
+            class_weight=class_weight,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            warm_start=warm_start,
+            n_threads=n_threads,
+            random_state=random_state,
+            verbose=verbose,
+            on_interrupt=on_interrupt,
+        )
+        self.p = p
+        self.lam = lam
+        self.delta = delta
+        self.norm = norm
+        self.probability = probability
+
+
+class RidgeHinge(LinearClassifier):
+    """A hinge with a quadratic penalty: everything but the name of the method."""
+
+    _own_settings: ClassVar[tuple[str, ...]] = ("lam", "delta")
+
+    def __init__(
+        self,
+        *,
+        lam: float = 0.5,
+        delta: float = 0.0,
+        epsilon: float = 1e-6,
+        fit_intercept: bool = True,
+        scale: Scale = "none",
+        class_weight: ClassWeight = None,
+        solver: Solver = "auto",
+        tol: float = 1e-8,
+        max_iter: int | None = None,
+        warm_start: bool = False,
+        probability: bool = False,
+        n_threads: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+        on_interrupt: Literal["raise", "keep"] = "raise",
+    ) -> None:
+        super().__init__(
+            epsilon=epsilon,
+            fit_intercept=fit_intercept,
+            scale=scale,
+            class_weight=class_weight,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            warm_start=warm_start,
+            n_threads=n_threads,
+            random_state=random_state,
+            verbose=verbose,
+            on_interrupt=on_interrupt,
+        )
+        self.lam = lam
+        self.delta = delta
+        self.probability = probability
+
+
+@documented
+class WestonWatkinsClassifier(RidgeHinge):
+    """The multi-class support vector machine of Weston and Watkins.
+
+    Minimises ``sum_i w_i sum_{k != y_i} g(1 - (z_{i,y_i} - z_{ik})) + lam |W|^2 + epsilon (|W|^2 + |b|^2)`` with the
+    hinge g.
+
+    Parameters
+    ----------
+    lam : float, default=0.5
+        The strength of the ridge penalty: ``1/(2 C)`` for programs that minimise ½|W|² + C sum of losses.
+    delta : float, default=0.0
+        The smoothing of the hinge ``g(x) = (x + sqrt(x² + delta²))/2``; 0 for the exact one.
+    <settings>
+
+    Attributes
+    ----------
+    <attributes>
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from m3svm import WestonWatkinsClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> print(f"{WestonWatkinsClassifier().fit(X, y).score(X, y):.3f}")
+    0.987
+    """
+
+    _method = "ww"
+
+
+@documented
+class MSVMClassifier(RidgeHinge):
+    """The M-SVM of Bredensteiner and Bennett.
+
+    The hinge of :class:`WestonWatkinsClassifier`, with a penalty of squared distances between class vectors and of
+    their squared lengths: ``lam (sum_{k<l} |w_k - w_l|^2 + |W|^2)``.
+
+    Parameters
+    ----------
+    lam : float, default=0.5
+        The strength of the penalty: ``1/(2 C)`` for a penalty of half the squares beside C sum of losses.
+    delta : float, default=0.0
+        The smoothing of the hinge ``g(x) = (x + sqrt(x² + delta²))/2``; 0 for the exact one.
+    <settings>
+
+    Attributes
+    ----------
+    <attributes>
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from m3svm import MSVMClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> print(f"{MSVMClassifier().fit(X, y).score(X, y):.3f}")
+    0.987
+    """
+
+    _method = "msvm"

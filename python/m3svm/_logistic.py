@@ -1,0 +1,187 @@
+"""Estimators with a logistic loss, which defines probabilities."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ._base import ClassWeight, LinearClassifier, RandomState, Scale, Solver
+from ._docs import documented
+
+
+class _LogisticMargin(LinearClassifier):
+    """A logistic loss with the penalty of M³SVM: everything but the name of the method."""
+
+    _own_settings = ("p", "lam", "norm")
+    _native_probabilities = True
+
+    def __init__(
+        self,
+        *,
+        p: float = 4.0,
+        lam: float = 1e-3,
+        norm: Literal["l2", "l1"] = "l2",
+        epsilon: float = 1e-6,
+        fit_intercept: bool = True,
+        scale: Scale = "none",
+        class_weight: ClassWeight = None,
+        solver: Solver = "auto",
+        tol: float = 1e-8,
+        max_iter: int | None = None,
+        warm_start: bool = False,
+        n_threads: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+        on_interrupt: Literal["raise", "keep"] = "raise",
+    ) -> None:
+        super().__init__(
+            epsilon=epsilon,
+            fit_intercept=fit_intercept,
+            scale=scale,
+            class_weight=class_weight,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            warm_start=warm_start,
+            n_threads=n_threads,
+            random_state=random_state,
+            verbose=verbose,
+            on_interrupt=on_interrupt,
+        )
+        self.p = p
+        self.lam = lam
+        self.norm = norm
+
+
+@documented
+class ISM3Classifier(_LogisticMargin):
+    """Softmax regression with the penalty of M³SVM (ISM³).
+
+    Minimises ``sum_i w_i (log sum_k exp(z_ik) - z_{i,y_i}) + lam sum_{k<l} |w_k - w_l|^p + epsilon (|W|^2 + |b|^2)``.
+
+    Parameters
+    ----------
+    p : float, default=4.0
+        The power of the distances between class vectors. Below 1 the problem is not convex: the result is a local
+        optimum without a certificate.
+    lam : float, default=1e-3
+        The strength of the penalty. With p = 2 and c classes it is ``1/(2 C c)`` for the C of ``LogisticRegression``
+        (``1/(2 C)`` with two classes).
+    norm : {"l2", "l1"}, default="l2"
+        The norm of the distances.
+    <settings>
+
+    Attributes
+    ----------
+    <attributes>
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from m3svm import ISM3Classifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = ISM3Classifier(scale="standard").fit(X, y)
+    >>> model.predict_proba(X[:1]).round(2)
+    array([[0.99, 0.01, 0.  ]])
+    """
+
+    _method = "ism3"
+
+
+@documented
+class PairwiseLogisticRegression(_LogisticMargin):
+    """Logistic loss on every pair of classes with the penalty of M³SVM.
+
+    Minimises ``sum_i w_i sum_{k != y_i} log(1 + exp(z_ik - z_{i,y_i})) + lam sum_{k<l} |w_k - w_l|^p
+    + epsilon (|W|^2 + |b|^2)``.
+
+    Parameters
+    ----------
+    p : float, default=4.0
+        The power of the distances between class vectors. Below 1 the problem is not convex: the result is a local
+        optimum without a certificate.
+    lam : float, default=1e-3
+        The strength of the penalty.
+    norm : {"l2", "l1"}, default="l2"
+        The norm of the distances.
+    <settings>
+
+    Attributes
+    ----------
+    <attributes>
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from m3svm import PairwiseLogisticRegression
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = PairwiseLogisticRegression(scale="standard").fit(X, y)
+    >>> model.predict_proba(X[:1]).round(2)
+    array([[0.99, 0.01, 0.  ]])
+    """
+
+    _method = "pairwise-lr"
+
+
+@documented
+class MultinomialLogisticRegression(LinearClassifier):
+    """Multinomial logistic regression, solved to a certified optimum.
+
+    Minimises ``sum_i w_i (log sum_k exp(z_ik) - z_{i,y_i}) + lam |W|^2 + epsilon (|W|^2 + |b|^2)``.
+
+    Parameters
+    ----------
+    lam : float, default=0.5
+        The strength of the ridge penalty: ``1/(2 C)`` for the C of ``LogisticRegression`` with three or more classes,
+        ``1/C`` with two, where that one has a single vector.
+    <settings>
+
+    Attributes
+    ----------
+    <attributes>
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from m3svm import MultinomialLogisticRegression
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = MultinomialLogisticRegression().fit(X, y)
+    >>> model.predict_proba(X[:1]).round(2)
+    array([[0.98, 0.02, 0.  ]])
+    """
+
+    _method = "lr"
+    _own_settings = ("lam",)
+    _native_probabilities = True
+
+    def __init__(
+        self,
+        *,
+        lam: float = 0.5,
+        epsilon: float = 1e-6,
+        fit_intercept: bool = True,
+        scale: Scale = "none",
+        class_weight: ClassWeight = None,
+        solver: Solver = "auto",
+        tol: float = 1e-8,
+        max_iter: int | None = None,
+        warm_start: bool = False,
+        n_threads: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+        on_interrupt: Literal["raise", "keep"] = "raise",
+    ) -> None:
+        super().__init__(
+            epsilon=epsilon,
+            fit_intercept=fit_intercept,
+            scale=scale,
+            class_weight=class_weight,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            warm_start=warm_start,
+            n_threads=n_threads,
+            random_state=random_state,
+            verbose=verbose,
+            on_interrupt=on_interrupt,
+        )
+        self.lam = lam

@@ -1,0 +1,124 @@
+"""Estimators with a hinge on the best classes: Crammer and Singer's, and top-k."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ._base import ClassWeight, RandomState, Scale, Solver
+from ._data import TrainingData
+from ._docs import documented
+from ._hinge import RidgeHinge
+from ._settings import Settings
+
+
+@documented
+class CrammerSingerClassifier(RidgeHinge):
+    """The multi-class support vector machine of Crammer and Singer.
+
+    Minimises ``sum_i w_i max(0, 1 + max_{k != y_i} z_ik - z_{i,y_i}) + lam |W|^2 + epsilon (|W|^2 + |b|^2)``.
+
+    Parameters
+    ----------
+    lam : float, default=0.5
+        The strength of the ridge penalty: ``1/(2 C)`` for ``LinearSVC(multi_class="crammer_singer")``, whose intercept
+        is penalised.
+    delta : float, default=0.0
+        The smoothing of the maximum; 0 for the exact one.
+    <settings>
+
+    Attributes
+    ----------
+    <attributes>
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from m3svm import CrammerSingerClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> print(f"{CrammerSingerClassifier().fit(X, y).score(X, y):.3f}")
+    0.987
+    """
+
+    _method = "cs"
+
+
+@documented
+class TopKSVMClassifier(RidgeHinge):
+    """The top-k support vector machine of Lapin, Hein and Schiele.
+
+    Minimises ``sum_i w_i max(0, mean of the k largest a_ij) + lam |W|^2 + epsilon (|W|^2 + |b|^2)``, where ``a_ij`` is
+    ``1 + z_ij - z_{i,y_i}`` for the wrong classes and 0 for the true one. It aims at having the true class among the k
+    best, which `sklearn.metrics.top_k_accuracy_score` measures.
+
+    Parameters
+    ----------
+    k : int, default=2
+        How many of the best classes count. With k or fewer classes, all but one of them.
+    lam : float, default=0.5
+        The strength of the ridge penalty: ``1/(2 C)`` for programs that minimise ½|W|² + C sum of losses.
+    delta : float, default=0.0
+        The smoothing of the maxima; 0 for the exact ones.
+    <settings>
+
+    Attributes
+    ----------
+    k_ : int
+        The k that was used.
+    <attributes>
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.metrics import top_k_accuracy_score
+    >>> from m3svm import TopKSVMClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = TopKSVMClassifier(k=3, lam=10.0, tol=1e-4).fit(X / 16, y)
+    >>> print(f"{top_k_accuracy_score(y, model.decision_function(X / 16), k=3):.2f}")
+    1.00
+    """
+
+    _method = "topk"
+    _own_settings = ("lam", "delta", "k")
+
+    def __init__(
+        self,
+        *,
+        k: int = 2,
+        lam: float = 0.5,
+        delta: float = 0.0,
+        epsilon: float = 1e-6,
+        fit_intercept: bool = True,
+        scale: Scale = "none",
+        class_weight: ClassWeight = None,
+        solver: Solver = "auto",
+        tol: float = 1e-8,
+        max_iter: int | None = None,
+        warm_start: bool = False,
+        probability: bool = False,
+        n_threads: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+        on_interrupt: Literal["raise", "keep"] = "raise",
+    ) -> None:
+        super().__init__(
+            lam=lam,
+            delta=delta,
+            epsilon=epsilon,
+            fit_intercept=fit_intercept,
+            scale=scale,
+            class_weight=class_weight,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            warm_start=warm_start,
+            probability=probability,
+            n_threads=n_threads,
+            random_state=random_state,
+            verbose=verbose,
+            on_interrupt=on_interrupt,
+        )
+        self.k = k
+
+    def _tuned(self, data: TrainingData, settings: Settings) -> Settings:
+        self.k_ = min(self.k, max(1, len(data.classes) - 1))
+        return {**settings, "k": self.k_}

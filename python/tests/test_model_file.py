@@ -1,0 +1,89 @@
+"""Model files: written here, read there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import m3svm
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="session")
+def program():
+    """The command line, if it has been built: $M3SVM_CLI, or in the usual folder, or on the path."""
+    folder = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    for place in (os.environ.get("M3SVM_CLI"), folder / "debug" / "m3svm", shutil.which("m3svm")):
+        if place and Path(place).is_file():
+            return lambda *args: subprocess.run([place, *map(str, args)], capture_output=True, text=True, check=True)
+    pytest.skip("the program m3svm has not been built")
+
+
+def test_a_loaded_estimator_is_the_saved_one(any_estimator, iris, tmp_path):
+    X, y = iris
+    labels = np.array(["no", "yes", "maybe"])[y]
+    saved = any_estimator(lam=0.2, scale="standard", class_weight={"no": 2.0}, random_state=7).fit(X, labels)
+    saved.save(tmp_path / "model.m3svm")
+    loaded = m3svm.load(tmp_path / "model.m3svm")
+    assert type(loaded) is any_estimator
+    assert loaded.get_params() == saved.get_params()
+    for name in ("classes_", "coef_", "intercept_", "margins_", "objective_", "dual_gap_", "n_iter_"):
+        np.testing.assert_array_equal(getattr(loaded, name), getattr(saved, name))
+    np.testing.assert_array_equal(loaded.predict(X), saved.predict(X))
+
+
+@pytest.mark.parametrize("labels", [[1, 2], [1.0, 2.0], ["01", "1"], ["x", "1"], [-3, 10**12]], ids=str)
+def test_labels_survive_a_model_file(labels, tmp_path):
+    m3svm.M3SVMClassifier().fit([[0.0], [1.0]], labels).save(tmp_path / "m")
+    assert m3svm.load(tmp_path / "m").classes_.tolist() == sorted(labels)
+
+
+def test_names_of_features_survive_a_model_file(iris, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    X, y = iris
+    frame = pandas.DataFrame(X, columns=["a", "b", "c", "d"])
+    m3svm.M3SVMClassifier().fit(frame, y).save(tmp_path / "m")
+    loaded = m3svm.load(str(tmp_path / "m"))
+    assert loaded.feature_names_in_.tolist() == ["a", "b", "c", "d"]
+    loaded.predict(frame)
+    with pytest.raises(ValueError, match="feature names"):
+        loaded.predict(frame.rename(columns={"a": "z"}))
+
+
+def test_what_is_no_model_file_is_refused(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        m3svm.load(tmp_path / "absent")
+    (tmp_path / "broken").write_bytes(b"no model at all")
+    with pytest.raises(ValueError, match="not a usable model file"):
+        m3svm.load(tmp_path / "broken")
+    with pytest.raises(OSError):
+        m3svm.M3SVMClassifier().fit([[0.0], [1.0]], [0, 1]).save(tmp_path / "no" / "folder")
+
+
+def test_the_command_line_predicts_with_a_model_from_here(program, iris, tmp_path):
+    X, y = iris
+    model = m3svm.M3SVMClassifier(lam=0.01).fit(X, y)
+    model.save(tmp_path / "m")
+    np.savetxt(tmp_path / "x.csv", X, delimiter=",", header="a,b,c,d", comments="")
+    said = program("predict", tmp_path / "m", tmp_path / "x.csv").stdout.split()
+    assert said[1:] == [str(label) for label in model.predict(X)]
+
+
+def test_a_model_of_the_command_line_is_used_here(program, tmp_path):
+    data = ROOT / "crates" / "m3svm-cli" / "data" / "iris.csv"
+    program("train", data, "-o", tmp_path / "m", "--method", "ism3", "--p", "3", "--lambda", "0.1")
+    model = m3svm.load(tmp_path / "m")
+    assert isinstance(model, m3svm.ISM3Classifier)
+    assert (model.p, model.lam, model.scale) == (3.0, 0.1, "standard")
+    rows = np.genfromtxt(data, delimiter=",", skip_header=1, dtype=str)
+    features, labels = rows[:, :4].astype(float), np.char.strip(rows[:, 4], '"')
+    said = program("predict", tmp_path / "m", data).stdout.split()
+    assert said[1:] == model.predict(features).tolist()
+    twin = m3svm.ISM3Classifier(p=3.0, lam=0.1, scale="standard").fit(features, labels)
+    np.testing.assert_allclose(model.coef_, twin.coef_, atol=1e-8)

@@ -1,0 +1,127 @@
+"""scikit-learn's own checks of estimators, and its tools at work with ours."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+
+import joblib
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import SelectFromModel
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from m3svm import M3SVMClassifier, M3SVMClassifierCV, MultinomialLogisticRegression
+from m3svm._core import default_settings, methods
+from m3svm._model_file import ESTIMATORS
+
+# The search with few values, so that it is quick.
+SEARCH = M3SVMClassifierCV(lams=[1e-3, 1e-1], ps=[2.0, 4.0], cv=3)
+
+
+@parametrize_with_checks([*(estimator() for estimator in ESTIMATORS), SEARCH])
+def test_scikit_learn_accepts_every_estimator(estimator, check):
+    check(estimator)
+
+
+def test_every_method_of_the_library_has_an_estimator():
+    assert sorted(e._method for e in ESTIMATORS) == sorted(methods())
+
+
+def test_defaults_are_those_of_the_library(any_estimator):
+    defaults = {name: p.default for name, p in inspect.signature(any_estimator).parameters.items()}
+    expected = default_settings(any_estimator._method)
+    # Decided otherwise on purpose: scikit-learn's linear models do not scale either.
+    assert defaults.pop("scale") == "none"
+    for name in any_estimator._own_settings + any_estimator._common_settings:
+        if name != "scale":
+            assert defaults[name] == expected[name], name
+    # And no setting of the method is missing.
+    assert set(expected) - set(defaults) - {"scale", "method", "seed"} == set()
+
+
+def test_grid_search_in_processes_finds_what_a_loop_finds(iris):
+    X, y = iris
+    grid = {"m3svmclassifier__lam": [1e-3, 1e3], "m3svmclassifier__p": [2.0, 4.0]}
+    pipeline = make_pipeline(StandardScaler(), M3SVMClassifier())
+    search = GridSearchCV(pipeline, grid, cv=3, n_jobs=2).fit(X, y)
+    for params, mean in zip(search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True):
+        again = cross_val_score(clone(pipeline).set_params(**params), X, y, cv=3).mean()
+        assert again == pytest.approx(mean)
+    assert search.best_score_ > 0.9
+
+
+def test_sample_weights_are_routed(iris):
+    X, y = iris
+    weight = np.linspace(0.1, 2.0, len(y))
+    with config_context(enable_metadata_routing=True):
+        estimator = MultinomialLogisticRegression().set_fit_request(sample_weight=True)
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        routed = make_pipeline(scaler, estimator).fit(X, y, sample_weight=weight)[-1]
+    direct = MultinomialLogisticRegression().fit(StandardScaler().fit_transform(X), y, sample_weight=weight)
+    np.testing.assert_array_equal(routed.coef_, direct.coef_)
+
+
+def test_feature_names_come_through_a_pipeline_that_keeps_frames(iris):
+    pandas = pytest.importorskip("pandas")
+    X, y = iris
+    frame = pandas.DataFrame(X, columns=["a", "b", "c", "d"])
+    pipeline = make_pipeline(StandardScaler().set_output(transform="pandas"), M3SVMClassifier()).fit(frame, y)
+    assert pipeline[-1].feature_names_in_.tolist() == ["a", "b", "c", "d"]
+
+
+def test_features_can_be_selected_and_scores_calibrated(iris):
+    X, y = iris
+    assert SelectFromModel(M3SVMClassifier(lam=1.0)).fit(X, y).transform(X).shape[1] < 4
+    calibrated = CalibratedClassifierCV(M3SVMClassifier(lam=1.0), cv=3).fit(X, y)
+    np.testing.assert_allclose(calibrated.predict_proba(X).sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))], ids=["copy", "pickle"])
+def test_copies_predict_the_same(any_estimator, copied, iris):
+    X, y = iris
+    labels = np.array(["no", "yes", "maybe"])[y]
+    model = any_estimator(lam=0.1).fit(X, labels)
+    twin = copied(model)
+    np.testing.assert_array_equal(model.decision_function(X), twin.decision_function(X))
+    np.testing.assert_array_equal(model.predict(X), twin.predict(X))
+    assert twin._model == model._model
+    assert twin.get_params() == model.get_params()
+
+
+def test_joblib_stores_and_threads_share_a_model(iris, tmp_path):
+    X, y = iris
+    model = M3SVMClassifier().fit(X, y)
+    joblib.dump(model, tmp_path / "model.joblib")
+    loaded = joblib.load(tmp_path / "model.joblib")
+    expected = model.decision_function(X)
+    scores = joblib.Parallel(n_jobs=4, backend="threading")(
+        joblib.delayed(loaded.decision_function)(X) for _ in range(16)
+    )
+    assert all(np.array_equal(s, expected) for s in scores)
+    fitted = joblib.Parallel(n_jobs=4, backend="threading")(
+        joblib.delayed(M3SVMClassifier(n_threads=1 + i % 3).fit)(X, y) for i in range(8)
+    )
+    assert all(np.array_equal(f.coef_, model.coef_) for f in fitted)
+
+
+def test_a_failed_fit_leaves_the_estimator_as_it_was(iris):
+    X, y = iris
+    fresh = M3SVMClassifier(lam=-1.0)
+    with pytest.raises(ValueError, match="`lam` must be a finite number"):
+        fresh.fit(X, y)
+    with pytest.raises(NotFittedError):
+        fresh.predict(X)
+    model = M3SVMClassifier().fit(X, y)
+    before = model.decision_function(X)
+    with pytest.raises(ValueError, match="classes"):
+        model.fit(X[:, :2], np.zeros(len(y)))
+    np.testing.assert_array_equal(model.decision_function(X), before)
