@@ -11,7 +11,7 @@ use m3svm::{Dataset, Error, Model, Stop};
 
 use crate::args::TuneArgs;
 use crate::commands::train::title;
-use crate::files::{check_output, is_stdout, same};
+use crate::files::{check_output, is_stdout, same_output};
 use crate::print;
 use crate::progress::{SearchWatcher, Watcher};
 use crate::report::{self, plural, tell};
@@ -105,12 +105,12 @@ fn tune<'s>(
 
 fn check_outputs(args: &TuneArgs) -> anyhow::Result<()> {
     let journal = args.search.resume.as_ref();
-    if let Some(journal) = journal.filter(|journal| same(journal, &args.file)) {
+    if let Some(journal) = journal.filter(|journal| same_output(journal, &args.file)) {
         bail!("{}: the journal would replace the input", journal.display());
     }
     let Some(output) = &args.output else { return Ok(()) };
     check_output(output, &[&args.file])?;
-    if journal.is_some_and(|journal| journal == output || same(journal, output)) {
+    if journal.is_some_and(|journal| same_output(journal, output)) {
         bail!("{}: the model and the journal cannot be the same file", output.display());
     }
     if args.json && is_stdout(output) {

@@ -14,6 +14,7 @@ fn the_program() {
     Commands:
       demo         Train on a small built-in data set and show what this program is for
       train        Train a model on a data file
+      tune         Choose lambda and p by cross-validation, and train with them
       compare      Tune all methods on a data file and see which is best
       predict      Predict the classes of a data file
       evaluate     Measure how well a model does on a data file with labels

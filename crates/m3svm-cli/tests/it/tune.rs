@@ -12,14 +12,37 @@ fn answer(lab: &Lab, arguments: &str) -> Value {
     answer
 }
 
+/// The names of the lines of a report, up to the map.
+fn names(report: &str) -> Vec<&str> {
+    let lines = report.lines().skip(1).take_while(|line| !line.is_empty());
+    lines.map(|line| line.trim_start().split("  ").next().unwrap()).collect()
+}
+
 #[test]
 fn the_report_has_the_best_setting_and_a_map() {
     let lab = Lab::iris();
-    assert_snapshot!(lab.text("tune iris.csv --p 1,2,4 --lambda 1e-3:1e3:3 --folds 4 --repeats 3 -o best.m3svm"), @"");
+    let report = lab.text("tune iris.csv --p 1,2,4 --lambda 1e-3:1e3:3 --folds 4 --repeats 3 -o best.m3svm");
+    assert_eq!(
+        names(&report),
+        ["method", "penalty", "epsilon", "scaling", "folds", "best", "work", "certificate", "model"],
+        "{report}"
+    );
+    assert!(report.contains("  folds        4, repeated 3 times\n"), "{report}");
+    let map: Vec<&str> = report.lines().skip_while(|line| !line.starts_with("Mean accuracy")).collect();
+    let title = "Mean accuracy in per cent by lambda (lines) and p (columns); * best, - discarded";
+    assert_eq!(map[0], title);
+    // λ = 1000 is hopeless for every p.
+    assert_eq!((map.len(), map[4].matches('-').count()), (5, 3), "{report}");
+    let firsts: Vec<&str> = map[1..].iter().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(firsts, ["lambda", "0.001", "1", "1000"]);
+    assert_eq!(map[1..].iter().map(|line| line.matches('*').count()).sum::<usize>(), 1, "{report}");
     assert_eq!(lab.files(), ["best.m3svm", "iris.csv"]);
-    assert_snapshot!(lab.text("tune iris.csv --method lr --lambda 0.1:10:3 --rule one-se --nested"), @"");
-    let wide = lab.text("tune iris.csv --p 1:25 --lambda 1e-2,1 --folds 2");
-    assert!(wide.lines().all(|line| line.chars().count() <= 80), "{wide}");
+    let nested = lab.text("tune iris.csv --method lr --lambda 0.1:10:3 --rule one-se --nested");
+    assert!(["chosen", "nested"].iter().all(|name| names(&nested).contains(name)), "{nested}");
+    let wide = lab.text("tune iris.csv --p 1:25 --lambda 1e-2,1,1e6 --folds 2 --repeats 3");
+    for text in [report.as_str(), &nested, &wide] {
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
 }
 
 #[test]

@@ -14,10 +14,10 @@ impl Tuned<'_> {
     pub(super) fn text(&self, output: Option<&Path>) -> String {
         let Self { search, found, nested, model, seconds } = self;
         let best = found.chosen(Rule::BestMean);
-        let mut lines = report::settings(&search.spec);
-        // λ and p are what is searched.
-        lines.retain(|(name, _)| *name != "penalty");
-        lines.insert(1, ("penalty", search.spec.penalty.name().into()));
+        let mut lines = match model {
+            Some(model) => report::settings(model),
+            None => vec![("method", report::method(&search.spec))],
+        };
         lines.push(("folds", self.folds()));
         lines.push(("best", format!("{}: {}", named(&best.setting), spread(best.mean, best.sd))));
         if search.rule == Rule::OneStandardError {
@@ -74,8 +74,8 @@ impl Tuned<'_> {
         }
         let mut text = "\nMean accuracy in per cent by lambda".to_string();
         text += if ps.is_empty() { "" } else { " (lines) and p (columns)" };
-        text += "; * is the best";
-        text += if self.discarded() > 0 { ", - discarded early\n" } else { "\n" };
+        text += "; * best";
+        text += if self.discarded() > 0 { ", - discarded\n" } else { "\n" };
         let rows: Vec<String> = lambdas.iter().map(|v| number(*v)).collect();
         let columns = if ps.is_empty() { vec!["mean".into()] } else { ps.iter().map(|p| number(*p)).collect() };
         let cell = |row: usize, column: usize| {
