@@ -45,7 +45,8 @@
 //!
 //! * **scikit-learn**: `LogisticRegression(C=C)` with three or more classes is [`Softmax`](loss::Softmax) by the first line, with two classes
 //!   by the second. Its intercept is free, ours is free but for ε. `SVC(kernel="linear", C=C)` with two classes is
-//!   [`SmoothHinge`](loss::SmoothHinge) with δ = 0 by the second line.
+//!   [`SmoothHinge`](loss::SmoothHinge) with δ = 0 by the second line. With `l1_ratio=1` and three or more classes it is
+//!   [`Lasso`](penalty::Lasso) with λ = 1/C, since nothing is halved there.
 //! * **LIBLINEAR**: the same C. Two classes with the hinge (`-s 3`) are δ = 0 by the second line. Its bias is the weight of an appended
 //!   constant feature and so part of the penalty; without a bias on either side the problems are equal. With more classes it solves
 //!   other problems (one class against the rest, or Crammer and Singer's), and C only compares the order of magnitude.

@@ -1,7 +1,7 @@
 //! One joint problem, or many problems of two classes.
 //!
 //! A two-class problem with one scorer w is the joint problem of two classes with w = w₁ − w₀, so the decompositions need no solver
-//! of their own: every part is an ordinary [`Risk`] with two columns.
+//! of their own: every part is an ordinary [`crate::Risk`] with two columns.
 
 use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
@@ -27,7 +27,8 @@ pub enum Scheme {
     Joint,
     /// One scorer per class against all the others; the highest score wins.
     OneVsRest,
-    /// One scorer per pair of classes; most votes win, see [`votes`].
+    /// One scorer per pair of classes; most votes win, equal votes are decided by the sum of the pair scores, equal sums by the order of
+    /// the classes.
     OneVsOne,
 }
 

@@ -23,6 +23,7 @@ pub fn corrected_t_test(a: &[f64], b: &[f64], test_share: f64) -> Option<f64> {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 

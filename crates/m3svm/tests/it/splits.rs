@@ -33,5 +33,5 @@ fn splits_that_do_not_fit_the_rows_are_refused() {
     assert_eq!(refused(&[(&[0, 149], &[150])]), "`split` must name rows of the data, found row 150 of 150");
     let empty = "`split` must have rows to train on and rows to test on, found an empty part";
     assert_eq!(refused(&[(&[0, 149], &[])]), empty);
-    assert_eq!(refused(&[(&[0, 1], &[2])]), "at least two classes are needed, found 1 (`setosa`)");
+    assert_eq!(refused(&[(&[0, 1], &[2])]), "at least two classes are needed, found 1 (`0`)");
 }
