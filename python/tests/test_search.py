@@ -65,7 +65,7 @@ def test_progress_and_errors(iris, capsys):
     assert "converged" in capsys.readouterr().out
     for wrong, message in [
         ({"lams": [-1.0]}, "`lam` must"),
-        ({"lams": []}, "at least one finite number"),
+        ({"lams": []}, "`values` must be at least one"),
         ({"rule": "luck"}, "`rule` must be one of best-mean, one-standard-error"),
         ({"search_tol": 0.0}, "`search_tol` must"),
         ({"cv": [([0, 149], [150])]}, "name rows of the data"),
