@@ -55,9 +55,9 @@ pub struct Compared {
 }
 
 impl Comparison {
-    /// All methods with the usual values: 5 outer folds around 5 inner ones.
+    /// All methods with the usual values: 5 outer folds around 3 inner ones.
     pub fn new(specs: impl IntoIterator<Item = Spec>) -> Self {
-        let search = |spec: Spec| Search { grid: Grid::coarse(&spec), ..Search::new(spec) };
+        let search = |spec: Spec| Search { grid: Grid::coarse(&spec), folds: 3, ..Search::new(spec) };
         let searches = specs.into_iter().map(search).collect();
         Self { searches, folds: 5, repeats: 10, seed: 0 }
     }

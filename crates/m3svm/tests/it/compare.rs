@@ -50,7 +50,7 @@ fn an_interrupted_comparison_goes_on_where_it_stood() {
     let open = || Journal::open_comparison(&path, &all, &data, None).unwrap();
     let calls = AtomicUsize::new(0);
     let stop_early = |_: &_| match calls.fetch_add(1, Ordering::Relaxed) {
-        0..900 => ControlFlow::Continue(()),
+        0..300 => ControlFlow::Continue(()),
         _ => ControlFlow::Break(()),
     };
     let part = all.run(&data, None, &open(), &stop_early).unwrap();
