@@ -122,17 +122,53 @@ fn settle(q: &mut dyn Quadratic, point: &mut Point<'_>) {
         wanted[a] = -(q.slope(a) + point.thresholds[a] * sign);
     }
     let Some(step) = q.newton(&free, &wanted).filter(|step| step.iter().all(|s| s.is_finite())) else { return };
-    // Every coordinate that would change sign stops at zero. That bends the way, so the whole of it may be too long.
-    for share in [1.0, 0.3, 0.1, 0.03, 0.01, 1e-3] {
-        let stopped = |a: usize| {
-            let (u, by) = (point.values[a], share * step[a]);
-            if point.thresholds[a] > 0.0 && u * (u + by) <= 0.0 { -u } else { by }
-        };
-        let short: Vec<f64> = (0..step.len()).map(stopped).collect();
-        if try_move(q, point, &free, &short) {
-            return;
+    // All the way, with every coordinate that would change sign stopped at zero. Where that leads too far, as along flat directions,
+    // straight on to the lowest point.
+    let stopped = |a: usize| {
+        let u = point.values[a];
+        if point.thresholds[a] > 0.0 && u * (u + step[a]) <= 0.0 { -u } else { step[a] }
+    };
+    let clipped: Vec<f64> = (0..step.len()).map(stopped).collect();
+    if !try_move(q, point, &free, &clipped) {
+        let lowest = lowest_along(q, point, &free, &step);
+        try_move(q, point, &free, &lowest);
+    }
+}
+
+/// The step shortened (or extended) to where the function is lowest. If that is at a kink, the coordinate there becomes exactly zero.
+fn lowest_along(q: &dyn Quadratic, point: &Point<'_>, free: &[usize], step: &[f64]) -> Vec<f64> {
+    let bend = dot(&q.product(step), step);
+    let mut slope = 0.0;
+    let mut crossings = Vec::new();
+    for &a in free {
+        let (u, by, threshold) = (point.values[a], step[a], point.thresholds[a]);
+        slope += by * q.slope(a);
+        if threshold > 0.0 {
+            slope += by * threshold * u.signum();
+            if u * by < 0.0 {
+                crossings.push((-u / by, a));
+            }
         }
     }
+    crossings.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    // The slope rises by `bend` all along, and jumps at every crossing.
+    let mut at_kink = None;
+    for (t, a) in crossings {
+        if slope + bend * t >= 0.0 {
+            break;
+        }
+        slope += 2.0 * point.thresholds[a] * step[a].abs();
+        if slope + bend * t >= 0.0 {
+            at_kink = Some((t, a));
+            break;
+        }
+    }
+    let t = at_kink.map_or(-slope / bend, |(t, _)| t);
+    let mut short: Vec<f64> = step.iter().map(|s| t * s).collect();
+    if let Some((_, a)) = at_kink {
+        short[a] = -point.values[a];
+    }
+    short
 }
 
 /// Moves if that lowers the function.
