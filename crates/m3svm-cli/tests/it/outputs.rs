@@ -117,6 +117,29 @@ fn train_and_inspect() {
 }
 
 #[test]
+fn a_sparse_model_says_what_is_left() {
+    let lab = Lab::iris();
+    assert_snapshot!(lab.text("train iris.csv --method smlr"), @"
+    iris.csv: 150 rows, 4 features, labels from species
+      classes          3: setosa, versicolor, virginica
+      method           smlr (softmax)
+      penalty          lasso, lambda 1
+      epsilon          1e-6
+      scaling          standard (mean 0, deviation 1)
+      solver [...]
+      objective        28.704651
+      certificate      optimal to within [...] (relative duality gap)
+      minimum margin   0.1935 between setosa and virginica
+      train accuracy   97.33 %
+      features in use  4 of 4 features, 6 of 12 weights
+      model            not written (no -o)
+    ");
+    let refused = lab.run("train iris.csv --method smlr --solver newton");
+    assert_snapshot!(stderr(&refused), @"error: the solver newton cannot minimise the lasso penalty; use proximal or auto");
+    assert_eq!(refused.status.code(), Some(1));
+}
+
+#[test]
 fn train_json_has_the_promised_keys() {
     let lab = Lab::iris();
     let answer = lab.json("train iris.csv --json --threads 2");
@@ -132,6 +155,8 @@ fn train_json_has_the_promised_keys() {
         "min_margin",
         "train_accuracy",
         "support_vectors",
+        "surviving_features",
+        "nonzero_weights",
         "p",
         "lambda",
         "delta",

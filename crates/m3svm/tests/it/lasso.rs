@@ -301,3 +301,11 @@ fn lasso_more_features_than_rows_are_solved() {
 fn lasso_isolet_is_solved() {
     real("isolet", table("isolet"), &[2.0], &[SOFTMAX]);
 }
+
+/// Three of its features are sums of others: whole directions of weights change the penalty only.
+#[test]
+fn lasso_dependent_features_do_not_slow_the_descent() {
+    let Some(data) = table("segment") else { return };
+    let spec = Spec { scaling: Scaling::Standard, max_iter: Some(100), ..spec(SOFTMAX, lasso(1e-3)) };
+    assert_eq!(solved("segment", &data, &spec), None);
+}
