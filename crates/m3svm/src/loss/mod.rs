@@ -42,6 +42,11 @@ impl Shape {
         }
     }
 
+    /// Whether pairs of classes weigh on each other with positive sign only.
+    pub(crate) fn pairs_are_positive(self) -> bool {
+        matches!(self, Self::Star | Self::Simplex)
+    }
+
     /// Adds `H·v` to `out` for the curvature `h` of a row of class `y`.
     pub(crate) fn apply(self, h: &[f64], y: usize, v: &[f64], out: &mut [f64]) {
         match self {

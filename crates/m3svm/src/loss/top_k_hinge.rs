@@ -103,7 +103,9 @@ impl TopKHinge {
     /// ∇²ℓ = (β/k)(diag(h) − h hᵀ/Σh) + w u uᵀ,   u = ∇φ = q − e_y,   qⱼ = g′(γⱼ)/k,   h = g″(γ),   β = g′(φ),   w = g″(φ)
     /// ```
     ///
-    /// The first part annihilates the vector of ones, so it is the same in z as in a.
+    /// The first part annihilates the vector of ones, so it is the same in z as in a. With dual state, h and w are primal-dual weights and
+    /// β is what its dual variable says, as the multiplier of a constraint weighs its curvature in the Lagrangian: with g′(φ) instead, which
+    /// is next to nothing until a row pays, steps run into rows that they do not see coming, and there are many more of them.
     fn curvature_row(&self, z: &[f64], y: usize, dual: Option<&[f64]>, out: &mut [f64], room: &mut [f64]) {
         if self.delta == 0.0 {
             return out.fill(0.0);

@@ -1,7 +1,8 @@
 //! A preconditioner for many parameters: the Newton matrix of the entries that carry weight, inverted exactly.
 //!
-//! An entry is a sample with a wrong class; it adds `h·v vᵀ` with `v = x̃ᵢ ⊗ (eₖ − e_y)`. Near the optimum a few per cent of them
-//! hold nearly all weight. With the rest and the penalty replaced by a c×c matrix M (times the identity over features),
+//! An entry is a sample with a pair of classes (mostly its own and a wrong one); it adds `h·v vᵀ` with `v = x̃ᵢ ⊗ (eₖ − eₗ)`. Near the
+//! optimum a few per cent of them hold nearly all weight. With the rest and the penalty replaced by a c×c matrix M (times the identity
+//! over features),
 //!
 //! ```text
 //! (M ⊗ I + V D Vᵀ)⁻¹ = M⁻¹ − M⁻¹ V (D⁻¹ + Vᵀ M⁻¹ V)⁻¹ Vᵀ M⁻¹
@@ -11,8 +12,8 @@
 
 use rayon::prelude::*;
 
-use super::Matrix;
 use super::dense::{factor, nth_largest, solve_factored};
+use super::{Matrix, heavy_pairs_stand_out};
 use crate::features::Features;
 use crate::kernel::axpy;
 use crate::loss::Shape;
@@ -25,12 +26,12 @@ const MOST_ENTRIES: usize = 450;
 /// Most rows for which the Gram matrix is kept.
 const MOST_ROWS: usize = 6000;
 
-/// One (sample, wrong class) with its weight.
+/// One sample and pair of classes with its weight.
 #[derive(Clone, Copy)]
 struct Entry {
     row: u32,
     k: u32,
-    y: u32,
+    l: u32,
     h: f64,
 }
 
@@ -71,7 +72,8 @@ impl Active {
     pub(crate) fn prepare(&mut self, a: &Matrix<'_>) {
         let c = a.risk.classes;
         let top = a.h.iter().copied().fold(0.0, f64::max);
-        let allowed = a.shape == Shape::Star && a.risk.x.rows() <= MOST_ROWS;
+        let allowed = heavy_pairs_stand_out(a.risk) && a.risk.x.rows() <= MOST_ROWS;
+        // A pair weighs no more than either of its classes.
         let cut = if allowed { nth_largest(a.h, MOST_ENTRIES).max(1e-3 * top) } else { f64::INFINITY };
         self.entries.clear();
         let mut rest = vec![0.0; c * c];
@@ -85,7 +87,7 @@ impl Active {
                         continue;
                     }
                     if weight > cut {
-                        self.entries.push(Entry { row: i as u32, k: k as u32, y: y as u32, h: weight });
+                        self.entries.push(Entry { row: i as u32, k: k as u32, l: l as u32, h: weight });
                     } else {
                         add_pair(&mut rest, c, k, l, weight);
                     }
@@ -130,15 +132,15 @@ impl Active {
         self.factor.par_chunks_mut(size).enumerate().for_each(|(j, column)| {
             let e = entries[j];
             let gram = &gram[e.row as usize * n..(e.row as usize + 1) * n];
-            // Rows of M⁻¹ combined once per column: (M⁻¹)(eₖ − e_y).
+            // Rows of M⁻¹ combined once per column: (M⁻¹)(eₖ − eₗ).
             let combine =
-                |m: &[f64]| -> Vec<f64> { (0..c).map(|l| m[e.k as usize * c + l] - m[e.y as usize * c + l]).collect() };
+                |m: &[f64]| -> Vec<f64> { (0..c).map(|j| m[e.k as usize * c + j] - m[e.l as usize * c + j]).collect() };
             let (w, b) = (combine(inverse), combine(bias));
             for (i, f) in entries.iter().enumerate().skip(j) {
-                let (k, y) = (f.k as usize, f.y as usize);
-                let mut value = gram[f.row as usize] * (w[k] - w[y]);
+                let (k, l) = (f.k as usize, f.l as usize);
+                let mut value = gram[f.row as usize] * (w[k] - w[l]);
                 if with_bias {
-                    value += b[k] - b[y];
+                    value += b[k] - b[l];
                 }
                 column[i] = value;
             }
@@ -173,14 +175,14 @@ impl Active {
         }
         self.rows.mul_add(0..rows, w, c, &mut self.scores);
         let z = &self.scores;
-        let at = |e: &Entry| (e.row as usize * c + e.k as usize, e.row as usize * c + e.y as usize);
+        let at = |e: &Entry| (e.row as usize * c + e.k as usize, e.row as usize * c + e.l as usize);
         let mut small: Vec<f64> = self.entries.iter().map(|e| z[at(e).0] - z[at(e).1]).collect();
         solve_factored(&self.factor, small.len(), &mut small);
         self.scores.fill(0.0);
         for (e, q) in self.entries.iter().zip(&small) {
-            let (k, y) = at(e);
+            let (k, l) = at(e);
             self.scores[k] += q;
-            self.scores[y] -= q;
+            self.scores[l] -= q;
         }
         self.pulled.clear();
         self.pulled.resize(r.len(), 0.0);

@@ -10,7 +10,7 @@ use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::{Accum, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
-use super::Matrix;
+use super::{Matrix, heavy_pairs_stand_out};
 use crate::kernel::axpy;
 use crate::loss::Shape;
 use crate::risk::Risk;
@@ -50,8 +50,8 @@ impl Dense {
             sum.finish();
             block
         };
-        let means =
-            if lump && risk.loss.shape() == Shape::Star { members.par_iter().map(mean).collect() } else { Vec::new() };
+        let lump = lump && heavy_pairs_stand_out(risk);
+        let means = if lump { members.par_iter().map(mean).collect() } else { Vec::new() };
         Self { members, means, matrix: Vec::new(), width, lift: 0.0 }
     }
 
@@ -137,29 +137,34 @@ impl Dense {
         let (c, len, width) = (a.risk.classes, a.shape.len(a.risk.classes), self.width);
         let mut block = vec![0.0; width * width];
         let mut sum = Outer::new(width, &mut block);
-        let mut light = [0.0; 2];
+        // By the class of the row.
+        let mut light = vec![0.0; c];
         match a.shape {
             Shape::Star => {
-                for (side, (m, other)) in [(k, l), (l, k)].into_iter().enumerate() {
+                for (m, other) in [(k, l), (l, k)] {
                     for &i in &self.members[m] {
                         let weight = a.h[i as usize * c + other];
                         if weight > cut {
                             sum.push(a.risk, i as usize, weight.sqrt());
                         } else {
-                            light[side] += weight;
+                            light[m] += weight;
                         }
                     }
                 }
             }
             shape => {
                 // Pairs of wrong classes can weigh on each other with either sign.
-                for sign in [1.0, -1.0] {
+                let signs: &[f64] = if shape.pairs_are_positive() { &[1.0] } else { &[1.0, -1.0] };
+                for &sign in signs {
                     sum.sign = sign;
                     for i in 0..a.risk.x.rows() {
                         let h = &a.h[i * len..(i + 1) * len];
-                        let weight = sign * shape.pair(h, a.risk.y[i] as usize, k, l);
+                        let y = a.risk.y[i] as usize;
+                        let weight = sign * shape.pair(h, y, k, l);
                         if weight > cut {
                             sum.push(a.risk, i, weight.sqrt());
+                        } else if self.is_lumped() {
+                            light[y] += weight;
                         }
                     }
                     sum.finish();
@@ -168,8 +173,8 @@ impl Dense {
         }
         sum.finish();
         if self.is_lumped() {
-            axpy(light[0], &self.means[k], &mut block);
-            axpy(light[1], &self.means[l], &mut block);
+            let lumps = light.iter().zip(&self.means).filter(|(light, _)| **light > 0.0);
+            lumps.for_each(|(light, mean)| axpy(*light, mean, &mut block));
         }
         a.penalty.add_pair(pair, k, l, &mut block, width);
         block

@@ -97,6 +97,16 @@ impl System {
     }
 }
 
+/// Whether it pays to treat the heaviest pairs of classes of single rows on their own. Their weights must be positive, or what is left
+/// would not be, and few must carry most of it. Kinks see to that, softmax spreads its weight over all rows.
+fn heavy_pairs_stand_out(risk: &Risk<'_>) -> bool {
+    match risk.loss.shape() {
+        Shape::Star => true,
+        Shape::Simplex => risk.loss.dual_len(risk.classes) > 0,
+        Shape::SimplexAndLine | Shape::Dense => false,
+    }
+}
+
 /// Rough costs in flops that decide between the ways to go.
 struct Costs {
     /// Forming and factoring the matrix; infinite where it cannot be done.
