@@ -131,7 +131,8 @@ impl Spec {
         watch: &mut Watch<'_>,
     ) -> Result<(Model, Dataset<'a>)> {
         self.check()?;
-        self.loss.as_dyn().check_classes(data.classes().len())?;
+        let told_apart = if self.scheme == Scheme::Joint { data.classes().len() } else { 2 };
+        self.loss.as_dyn().check_classes(told_apart)?;
         let started = Instant::now();
         let scorers = self.scheme.scorers(data.classes().len());
         let weights = data.x().cols().saturating_mul(scorers);
