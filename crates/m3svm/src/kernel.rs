@@ -78,15 +78,40 @@ pub(crate) fn csr_mul_add<F: Copy + Into<f64>>(
         #[inline(always)]
         || {
             for (ends, z) in indptr.windows(2).zip(z.chunks_exact_mut(classes)) {
-                let entries = indices[ends[0]..ends[1]].iter().zip(&values[ends[0]..ends[1]]);
-                by_lanes(z, |at, lanes| {
-                    for (j, x) in entries.clone() {
-                        lanes.add((*x).into(), &w[*j as usize * classes + at..]);
-                    }
-                });
+                let (indices, values) = (&indices[ends[0]..ends[1]], &values[ends[0]..ends[1]]);
+                // The sums of a row stay in registers, as many classes at a time as fit.
+                let mut at = 0;
+                at = row_sums::<16, F>(indices, values, w, classes, at, z);
+                at = row_sums::<8, F>(indices, values, w, classes, at, z);
+                at = row_sums::<4, F>(indices, values, w, classes, at, z);
+                at = row_sums::<2, F>(indices, values, w, classes, at, z);
+                row_sums::<1, F>(indices, values, w, classes, at, z);
             }
         },
     );
+}
+
+/// Adds Σⱼ xⱼ wⱼ to `z` from class `at` on, `N` classes at a time while so many are left; returns the first class that is.
+#[inline(always)]
+fn row_sums<const N: usize, F: Copy + Into<f64>>(
+    indices: &[u32],
+    values: &[F],
+    w: &[f64],
+    classes: usize,
+    mut at: usize,
+    z: &mut [f64],
+) -> usize {
+    while at + N <= classes {
+        let mut sums = [0.0; N];
+        for (j, x) in indices.iter().zip(values) {
+            let (x, from): (f64, usize) = ((*x).into(), *j as usize * classes + at);
+            let w: &[f64; N] = w[from..].first_chunk().unwrap_or(&[0.0; N]);
+            (0..N).for_each(|l| sums[l] += x * w[l]);
+        }
+        z[at..at + N].iter_mut().zip(&sums).for_each(|(z, s)| *z += s);
+        at += N;
+    }
+    at
 }
 
 /// `w += Xᵀ·G` for compressed rows.
@@ -112,33 +137,6 @@ pub(crate) fn csr_t_mul_add<F: Copy + Into<f64>>(
     );
 }
 
-/// Up to eight running sums that stay in registers.
-struct Lanes {
-    sums: [f64; 8],
-    used: usize,
-}
-
-impl Lanes {
-    #[inline(always)]
-    fn add(&mut self, x: f64, w: &[f64]) {
-        if let (8, Some(w)) = (self.used, w.first_chunk::<8>()) {
-            (0..8).for_each(|l| self.sums[l] += x * w[l]);
-        } else {
-            self.sums[..self.used].iter_mut().zip(w).for_each(|(s, w)| *s += x * w);
-        }
-    }
-}
-
-/// Fills `z` eight numbers at a time: `f(offset, sums)` adds up, and the sums are added to `z`.
-#[inline(always)]
-fn by_lanes(z: &mut [f64], mut f: impl FnMut(usize, &mut Lanes)) {
-    for (block, z) in z.chunks_mut(8).enumerate() {
-        let mut lanes = Lanes { sums: [0.0; 8], used: z.len() };
-        f(block * 8, &mut lanes);
-        z.iter_mut().zip(&lanes.sums).for_each(|(z, s)| *z += s);
-    }
-}
-
 /// `y += a·x`.
 pub(crate) fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
     y.iter_mut().zip(x).for_each(|(y, x)| *y += a * x);
@@ -153,4 +151,29 @@ pub(crate) fn dot(x: &[f64], y: &[f64]) -> f64 {
         (0..4).for_each(|l| lanes[l] += x[l] * y[l]);
     }
     (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]) + tail
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sparse_products_equal_dense_ones_for_any_number_of_classes() {
+        // 3×4 with an empty row.
+        let dense = [0.0, 2.0, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0, 3.0, 0.5, 4.0, 0.0];
+        let (indptr, indices) = ([0, 2, 2, 5], [3, 1, 0, 2, 1]);
+        let values = [-1.0, 2.0, 3.0, 4.0, 0.5];
+        for c in 1..40 {
+            let w: Vec<f64> = (0..4 * c).map(|i| (i * i % 7) as f64 - 2.0).collect();
+            let g: Vec<f64> = (0..3 * c).map(|i| (i * 5 % 11) as f64 - 4.0).collect();
+            let (mut sparse, mut expected) = (vec![1.0; 3 * c], vec![1.0; 3 * c]);
+            csr_mul_add(&indptr, &indices, &values, &w, c, &mut sparse);
+            mul_add(&dense, 4, &w, c, &mut expected);
+            assert_eq!(sparse, expected, "{c} classes");
+            let (mut sparse, mut expected) = (vec![1.0; 4 * c], vec![1.0; 4 * c]);
+            csr_t_mul_add(&indptr, &indices, &values, &g, c, &mut sparse);
+            t_mul_add(&dense, 4, &g, c, &mut expected);
+            assert_eq!(sparse, expected, "{c} classes");
+        }
+    }
 }
