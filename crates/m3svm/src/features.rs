@@ -378,6 +378,30 @@ impl<'a> Features<'a> {
         out
     }
 
+    /// Xᵀ of a sparse matrix, in compressed rows.
+    pub(crate) fn transposed(&self) -> Option<Features<'static>> {
+        let Store::Csr { indptr, indices, values } = &self.store else { return None };
+        let mut ends = vec![0usize; self.cols + 1];
+        indices.iter().for_each(|j| ends[*j as usize + 1] += 1);
+        (0..self.cols).for_each(|j| ends[j + 1] += ends[j]);
+        let mut next = ends.clone();
+        let mut order = vec![0; indices.len()];
+        let mut rows = vec![0u32; indices.len()];
+        for i in 0..self.rows {
+            for e in indptr[i]..indptr[i + 1] {
+                let at = &mut next[indices[e] as usize];
+                (order[*at], rows[*at]) = (e, i as u32);
+                *at += 1;
+            }
+        }
+        let values = match values {
+            Values::F32(v) => order.iter().map(|&e| v[e]).collect::<Vec<_>>().into(),
+            Values::F64(v) => order.iter().map(|&e| v[e]).collect::<Vec<_>>().into(),
+        };
+        let store = Store::Csr { indptr: Cow::Owned(ends), indices: Cow::Owned(rows), values };
+        Some(Features { rows: self.cols, cols: self.rows, store })
+    }
+
     /// For each column of a sparse matrix its rows, ascending, with their values.
     fn rows_of_columns(&self) -> Vec<Vec<(u32, f64)>> {
         let mut columns = vec![Vec::new(); self.cols];
@@ -385,14 +409,6 @@ impl<'a> Features<'a> {
             self.for_each_in_row(i, |j, v| columns[j].push((i as u32, v)));
         }
         columns
-    }
-
-    /// ‖xᵢ‖² of one row.
-    pub(crate) fn row_norm2(&self, i: usize) -> f64 {
-        match &self.store {
-            Store::Dense(v) => (i * self.cols..(i + 1) * self.cols).map(|e| v.get(e).powi(2)).sum(),
-            Store::Csr { indptr, values, .. } => (indptr[i]..indptr[i + 1]).map(|e| values.get(e).powi(2)).sum(),
-        }
     }
 }
 
@@ -448,7 +464,12 @@ mod tests {
             assert_eq!(back, [1.0, -1.0, 6.0, 1.5, 2.0, -2.0]);
             let taken = x.take_rows(&[1, 0, 1]);
             assert_eq!((taken.rows(), taken.get(0, 1), taken.get(1, 2), taken.get(2, 0)), (3, 3.0, 2.0, 0.0));
-            assert_eq!(x.row_norm2(0), 5.0);
+            if let Some(back) = x.transposed() {
+                let places = (0..2).flat_map(|i| (0..3).map(move |j| (i, j)));
+                assert_eq!((back.rows(), back.cols()), (3, 2));
+                places.for_each(|(i, j)| assert_eq!(back.get(j, i), x.get(i, j)));
+            }
+            assert_eq!(x.is_sparse(), x.transposed().is_some());
         }
     }
 

@@ -9,6 +9,7 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::certificate::Certificate;
 use crate::dataset::Dataset;
@@ -31,6 +32,17 @@ pub struct Risk<'a> {
     pub(crate) epsilon: f64,
     pub(crate) intercept: bool,
     partition: Partition,
+    columns: OnceLock<Option<Columns>>,
+}
+
+/// Xᵀ of sparse data. Where d·c is large next to the data, sums of their own for every group of rows would cost more than the product
+/// itself; by columns every sum belongs to one group.
+#[derive(Clone, Debug)]
+struct Columns {
+    x: Features<'static>,
+    partition: Partition,
+    /// The slopes of all rows, n×c. Kept, because fresh memory of this size is slow.
+    slopes: Arc<Mutex<Vec<f64>>>,
 }
 
 /// What one pass over the loss of all rows gives.
@@ -67,7 +79,22 @@ impl<'a> Risk<'a> {
     ) -> Self {
         let row_cost = x.stored() / x.rows().max(1) + 4 * classes;
         let partition = Partition::new(x.rows(), row_cost, (x.cols() + 1) * classes);
-        Self { x, y, classes, weights, loss, penalty, epsilon, intercept, partition }
+        let columns = OnceLock::new();
+        Self { x, y, classes, weights, loss, penalty, epsilon, intercept, partition, columns }
+    }
+
+    /// X by columns, where that pays; made when first asked for.
+    fn columns(&self) -> Option<&Columns> {
+        let make = || {
+            let (n, c) = (self.x.rows(), self.classes);
+            if 16 * self.dim() < self.x.stored() + 4 * n * c {
+                return None;
+            }
+            let x = self.x.transposed()?;
+            let partition = Partition::new(x.rows(), x.stored() / x.rows().max(1) + c, 1);
+            Some(Columns { x, partition, slopes: Arc::default() })
+        };
+        self.columns.get_or_init(make).as_ref()
     }
 
     pub(crate) fn partition(&self) -> &Partition {
@@ -116,22 +143,56 @@ impl<'a> Risk<'a> {
         });
     }
 
+    /// Adds X̃ᵀ·G to `out`, where `fill` writes the rows of G block by block and returns what it sums up on the way. Its second argument
+    /// is room for one block of n×c numbers.
+    fn pull_back(
+        &self,
+        out: &mut [f64],
+        fill: impl Fn(Range<usize>, &mut Scratch, &mut [f64]) -> LossSums + Sync,
+    ) -> LossSums {
+        let c = self.classes;
+        let Some(columns) = self.columns() else {
+            let parts = self.partition.map(|range| {
+                let mut part = vec![0.0; self.dim()];
+                let mut g = vec![0.0; self.partition.block() * c];
+                let (mut scratch, mut sums) = (Scratch::default(), LossSums::default());
+                for block in self.partition.blocks(range) {
+                    let g = &mut g[..block.len() * c];
+                    sums.add(fill(block.clone(), &mut scratch, g));
+                    self.block_pull(block, g, &mut part);
+                }
+                (sums, part)
+            });
+            return gather(parts, out);
+        };
+        // Not contended: one pass runs at a time. If a panic has poisoned it, its content does not matter.
+        let mut slopes = columns.slopes.lock().unwrap_or_else(|e| e.into_inner());
+        slopes.resize(self.x.rows() * c, 0.0);
+        let parts = self.partition.map_mut(&mut slopes, c, |range, g| {
+            let (mut scratch, mut sums) = (Scratch::default(), LossSums::default());
+            for block in self.partition.blocks(range.clone()) {
+                let at = (block.start - range.start) * c;
+                let g = &mut g[at..at + block.len() * c];
+                sums.add(fill(block, &mut scratch, g));
+            }
+            sums
+        });
+        let (w, b) = out.split_at_mut(self.weights_len());
+        if self.intercept {
+            slopes.chunks_exact(c).for_each(|row| axpy(1.0, row, b));
+        }
+        columns.partition.map_mut(w, c, |range, w| columns.x.mul_add(range, &slopes, c, w));
+        let mut sums = LossSums::default();
+        parts.into_iter().for_each(|part| sums.add(part));
+        sums
+    }
+
     /// Sums the loss over given scores and adds its gradient to `grad`. The dual value, if asked for, is that of the risk's own loss.
     pub(crate) fn loss_pass(&self, loss: &dyn Loss, z: &[f64], with_dual: bool, grad: &mut [f64]) -> LossSums {
-        let parts = self.partition.map(|range| {
-            let mut grad = vec![0.0; self.dim()];
-            let mut g = vec![0.0; self.partition.block() * self.classes];
-            let mut values = vec![0.0; self.partition.block()];
-            let mut sums = LossSums::default();
-            for block in self.partition.blocks(range) {
-                let z = &z[block.start * self.classes..block.end * self.classes];
-                let part = self.block_loss(loss, block, z, with_dual, &mut g, &mut values, &mut grad);
-                sums.value += part.value;
-                sums.dual += part.dual;
-            }
-            (sums, grad)
-        });
-        gather(parts, grad)
+        self.pull_back(grad, |block, scratch, g| {
+            let z = &z[block.start * self.classes..block.end * self.classes];
+            self.block_loss(loss, block, z, with_dual, &mut scratch.values, g)
+        })
     }
 
     fn block_loss(
@@ -140,15 +201,14 @@ impl<'a> Risk<'a> {
         block: Range<usize>,
         z: &[f64],
         with_dual: bool,
+        values: &mut Vec<f64>,
         g: &mut [f64],
-        values: &mut [f64],
-        grad: &mut [f64],
     ) -> LossSums {
         let c = self.classes;
-        let (g, values) = (&mut g[..z.len()], &mut values[..block.len()]);
+        values.resize(block.len(), 0.0);
         loss.value_grad_rows(z, &self.y[block.clone()], g, values);
         let mut sums = LossSums::default();
-        for (at, i) in block.clone().enumerate() {
+        for (at, i) in block.enumerate() {
             let (z, g) = (&z[at * c..(at + 1) * c], &mut g[at * c..(at + 1) * c]);
             let weight = self.weight(i);
             sums.value += weight * values[at];
@@ -159,7 +219,6 @@ impl<'a> Risk<'a> {
                 g.iter_mut().for_each(|g| *g *= weight);
             }
         }
-        self.block_pull(block, g, grad);
         sums
     }
 
@@ -169,24 +228,19 @@ impl<'a> Risk<'a> {
         if per == 0 {
             return None;
         }
-        let parts = self.partition.map(|range| {
-            let mut part = vec![0.0; self.dim()];
-            let mut g = vec![0.0; self.partition.block() * c];
+        Some(self.pull_back(grad, |block, _, g| {
             let mut sums = LossSums::default();
-            for block in self.partition.blocks(range) {
-                let g = &mut g[..block.len() * c];
-                for (i, g) in block.clone().zip(g.chunks_exact_mut(c)) {
-                    let (y, weight) = (self.y[i] as usize, self.weight(i));
-                    if self.loss.dual_slopes(&dual[i * per..(i + 1) * per], y, g) {
-                        sums.dual += weight * self.loss.dual_value(&[], y, 0.0, g);
-                        g.iter_mut().for_each(|g| *g *= weight);
-                    }
+            for (i, g) in block.zip(g.chunks_exact_mut(c)) {
+                let (y, weight) = (self.y[i] as usize, self.weight(i));
+                if self.loss.dual_slopes(&dual[i * per..(i + 1) * per], y, g) {
+                    sums.dual += weight * self.loss.dual_value(&[], y, 0.0, g);
+                    g.iter_mut().for_each(|g| *g *= weight);
+                } else {
+                    g.fill(0.0);
                 }
-                self.block_pull(block, g, &mut part);
             }
-            (sums, part)
-        });
-        Some(gather(parts, grad))
+            sums
+        }))
     }
 
     /// φ(t) = Σ ω ℓ(z + t·dz) and φ′(t).
@@ -249,23 +303,16 @@ impl<'a> Risk<'a> {
     /// `out += X̃ᵀ H X̃ v` for the stored curvature `h` of every row.
     pub(crate) fn curvature_product(&self, shape: Shape, h: &[f64], v: &[f64], out: &mut [f64]) {
         let (c, len) = (self.classes, shape.len(self.classes));
-        let parts = self.partition.map(|range| {
-            let room = self.partition.block() * c;
-            let (mut scores, mut g, mut part) = (vec![0.0; room], vec![0.0; room], vec![0.0; v.len()]);
-            for block in self.partition.blocks(range) {
-                let size = block.len() * c;
-                let (scores, g) = (&mut scores[..size], &mut g[..size]);
-                self.block_scores(block.clone(), v, scores);
-                g.fill(0.0);
-                for (at, i) in block.clone().enumerate() {
-                    let row = at * c..(at + 1) * c;
-                    shape.apply(&h[i * len..(i + 1) * len], self.y[i] as usize, &scores[row.clone()], &mut g[row]);
-                }
-                self.block_pull(block, g, &mut part);
+        self.pull_back(out, |block, scratch, g| {
+            scratch.scores.resize(block.len() * c, 0.0);
+            self.block_scores(block.clone(), v, &mut scratch.scores);
+            g.fill(0.0);
+            for (at, i) in block.enumerate() {
+                let (row, h) = (at * c..(at + 1) * c, &h[i * len..(i + 1) * len]);
+                shape.apply(h, self.y[i] as usize, &scratch.scores[row.clone()], &mut g[row]);
             }
-            (LossSums::default(), part)
+            LossSums::default()
         });
-        gather(parts, out);
     }
 
     /// R(W) + ε‖θ‖², adding the gradient.
@@ -299,12 +346,26 @@ impl<'a> Risk<'a> {
     }
 }
 
+/// Room for the numbers of one block of rows.
+#[derive(Default)]
+struct Scratch {
+    values: Vec<f64>,
+    scores: Vec<f64>,
+    more: Vec<f64>,
+}
+
+impl LossSums {
+    fn add(&mut self, other: Self) {
+        self.value += other.value;
+        self.dual += other.dual;
+    }
+}
+
 /// Adds up partial sums and gradients in order.
 fn gather(parts: Vec<(LossSums, Vec<f64>)>, grad: &mut [f64]) -> LossSums {
     let mut sums = LossSums::default();
     for (part, g) in parts {
-        sums.value += part.value;
-        sums.dual += part.dual;
+        sums.add(part);
         axpy(1.0, &g, grad);
     }
     sums
@@ -323,19 +384,12 @@ impl Objective for Risk<'_> {
         let c = self.classes;
         grad.fill(0.0);
         // Scores, loss and gradient share one pass: a block of rows is multiplied, scored and pulled back while in cache.
-        let parts = self.partition.map(|range| {
-            let room = self.partition.block();
-            let mut grad = vec![0.0; self.dim()];
-            let (mut z, mut g, mut values) = (vec![0.0; room * c], vec![0.0; room * c], vec![0.0; room]);
-            let mut sums = LossSums::default();
-            for block in self.partition.blocks(range) {
-                let z = &mut z[..block.len() * c];
-                self.block_scores(block.clone(), theta, z);
-                sums.value += self.block_loss(self.loss, block, z, false, &mut g, &mut values, &mut grad).value;
-            }
-            (sums, grad)
+        let sums = self.pull_back(grad, |block, scratch, g| {
+            scratch.scores.resize(block.len() * c, 0.0);
+            self.block_scores(block.clone(), theta, &mut scratch.scores);
+            self.block_loss(self.loss, block, &scratch.scores, false, &mut scratch.values, g)
         });
-        gather(parts, grad).value + self.penalty_grad(self.penalty, theta, grad)
+        sums.value + self.penalty_grad(self.penalty, theta, grad)
     }
 
     fn eval_rows(&self, rows: &[u32], theta: &[f64], grad: &mut [f64]) -> f64 {
@@ -344,33 +398,30 @@ impl Objective for Risk<'_> {
         let y: Vec<u32> = rows.iter().map(|&i| self.y[i as usize]).collect();
         let weights: Vec<f64> = rows.iter().map(|&i| scale * self.weight(i as usize)).collect();
         let weights = Some(Cow::Owned(weights));
-        Risk::from_parts(&x, &y, self.classes, weights, self.loss, self.penalty, self.epsilon, self.intercept)
-            .eval(theta, grad)
+        let (loss, penalty) = (self.loss, self.penalty);
+        let mut part = Risk::from_parts(&x, &y, self.classes, weights, loss, penalty, self.epsilon, self.intercept);
+        // A matrix by columns would be used once.
+        part.columns = OnceLock::from(None);
+        part.eval(theta, grad)
     }
 
     fn hess_vec(&self, theta: &[f64], v: &[f64], out: &mut [f64]) {
         let (c, m) = (self.classes, self.weights_len());
         out.fill(0.0);
-        let parts = self.partition.map(|range| {
-            let mut part = vec![0.0; v.len()];
-            let room = self.partition.block() * c;
-            let (mut z, mut s, mut g) = (vec![0.0; room], vec![0.0; room], vec![0.0; room]);
-            for block in self.partition.blocks(range) {
-                let size = block.len() * c;
-                let (z, s, g) = (&mut z[..size], &mut s[..size], &mut g[..size]);
-                self.block_scores(block.clone(), theta, z);
-                self.block_scores(block.clone(), v, s);
-                for (at, i) in block.clone().enumerate() {
-                    let row = at * c..(at + 1) * c;
-                    self.loss.hess_vec(&z[row.clone()], self.y[i] as usize, &s[row.clone()], &mut g[row.clone()]);
-                    let weight = self.weight(i);
-                    g[row].iter_mut().for_each(|g| *g *= weight);
-                }
-                self.block_pull(block, g, &mut part);
+        self.pull_back(out, |block, scratch, g| {
+            let Scratch { scores: z, more: s, .. } = scratch;
+            z.resize(block.len() * c, 0.0);
+            s.resize(block.len() * c, 0.0);
+            self.block_scores(block.clone(), theta, z);
+            self.block_scores(block.clone(), v, s);
+            for (at, i) in block.enumerate() {
+                let row = at * c..(at + 1) * c;
+                self.loss.hess_vec(&z[row.clone()], self.y[i] as usize, &s[row.clone()], &mut g[row.clone()]);
+                let weight = self.weight(i);
+                g[row].iter_mut().for_each(|g| *g *= weight);
             }
-            (LossSums::default(), part)
+            LossSums::default()
         });
-        gather(parts, out);
         self.penalty.hess_vec(&theta[..m], c, &v[..m], &mut out[..m]);
         axpy(2.0 * self.epsilon, v, out);
     }

@@ -62,6 +62,17 @@ fn a_large_factorisation_does_not_depend_on_the_threads() {
 }
 
 #[test]
+fn sparse_data_with_many_features_does_not_depend_on_the_threads() {
+    // 12,004 parameters: slopes are pulled back by columns, and the systems are solved by iteration.
+    let data = Problem::random(104, 300, 3000, 4).csr();
+    let spec = Spec { max_iter: Some(5), ..spec(hinge(0.01), pairwise(1e-2, 4.0)) };
+    let one = bits(&fit(&spec, &data, 1));
+    for threads in [2, 3] {
+        assert!(one == bits(&fit(&spec, &data, threads)), "{threads} threads");
+    }
+}
+
+#[test]
 fn mini_batches_follow_the_seed() {
     let data = Problem::random(103, 90, 3, 3).dense();
     let solver = AnySolver::Adam(Adam { learning_rate: 0.05, batch: Some(7) });

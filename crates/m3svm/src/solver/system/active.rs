@@ -8,7 +8,10 @@
 //! (M ⊗ I + V D Vᵀ)⁻¹ = M⁻¹ − M⁻¹ V (D⁻¹ + Vᵀ M⁻¹ V)⁻¹ Vᵀ M⁻¹
 //! ```
 //!
-//! needs a system of the number of entries, not of d·c, and all its inner products come from the Gram matrix of X.
+//! needs a system of the number of entries, not of d·c, and all its inner products come from the Gram matrix of their rows.
+//!
+//! Where features differ much in size, as counts of words do, the identity over features becomes a diagonal Q that follows
+//! them. With `x/√q` in place of x and `√q·w` in place of w nothing else changes.
 
 use rayon::prelude::*;
 
@@ -19,12 +22,27 @@ use crate::kernel::axpy;
 use crate::loss::Shape;
 use crate::risk::Risk;
 
-/// Most entries in the small system. More would save products with the matrix but cost more to factor: tried from 300 to 2,600 on
-/// ORL and ISOLET, 450 was fastest or nearly so on both.
-const MOST_ENTRIES: usize = 450;
+/// Entries in the small system. More save products with the matrix but cost more to factor: tried from 300 to 2,600 on ORL and ISOLET,
+/// 450 was fastest or nearly so on both. Products with large sparse data are slow next to a factorisation, so more entries pay there.
+fn most_entries(risk: &Risk<'_>) -> usize {
+    const LEAST: usize = 450;
+    const MOST: usize = 2000;
+    if !risk.x.is_sparse() {
+        return LEAST;
+    }
+    // A factorisation that costs about as much as a few products, flop for flop some 30 times slower.
+    let flops = 4.0 * risk.x.stored() as f64 * risk.classes as f64;
+    ((30.0 * flops).cbrt() as usize).clamp(LEAST, MOST)
+}
 
-/// Most rows for which the Gram matrix is kept.
-const MOST_ROWS: usize = 6000;
+/// Up to so many rows the Gram matrix of all is made once and kept; beyond, that of the active rows is made for each system.
+const KEPT_ROWS: usize = 2000;
+
+/// Features whose mean squares differ by less than this factor count as equal.
+const ALIKE: f64 = 10.0;
+
+/// Numbers from which on vectors are worth two threads.
+const WORTH: usize = 1 << 17;
 
 /// One sample and pair of classes with its weight.
 #[derive(Clone, Copy)]
@@ -38,25 +56,38 @@ struct Entry {
 pub(crate) struct Active {
     /// ‖xᵢ‖²/d averaged over rows: what a dropped row adds per feature.
     spread: f64,
+    /// The mean square of each feature; empty where all are alike.
+    squares: Vec<f64>,
+    /// 1/√q for each feature; empty where Q is the identity.
+    narrow: Vec<f64>,
     /// XXᵀ, made when first needed.
     gram: Vec<f64>,
     entries: Vec<Entry>,
-    /// The rows that entries belong to, copied out; entries count in these.
+    /// The rows that entries belong to, copied out (times 1/√q); entries count in these.
     rows: Features<'static>,
     /// Inverses of M for the weights and for the intercept, c×c.
     inverse: Vec<f64>,
     inverse_bias: Vec<f64>,
     factor: Vec<f64>,
     scores: Vec<f64>,
+    scaled: Vec<f64>,
     pulled: Vec<f64>,
+    back: Vec<f64>,
 }
 
 impl Active {
     pub(crate) fn new(risk: &Risk<'_>) -> Self {
-        let n = risk.x.rows();
-        let square: f64 = (0..n).map(|i| risk.x.row_norm2(i)).sum();
+        let (n, d) = (risk.x.rows(), risk.x.cols());
+        let mut squares = vec![0.0; d];
+        for i in 0..n {
+            risk.x.for_each_in_row(i, |j, v| squares[j] += v * v / n as f64);
+        }
+        let spread = squares.iter().sum::<f64>() / d.max(1) as f64;
+        let alike = squares.iter().all(|s| *s == 0.0 || (spread / ALIKE..spread * ALIKE).contains(s));
         Self {
-            spread: square / (n * risk.x.cols()).max(1) as f64,
+            spread,
+            squares: if alike { Vec::new() } else { squares },
+            narrow: Vec::new(),
             gram: Vec::new(),
             entries: Vec::new(),
             rows: Features::empty(),
@@ -64,7 +95,9 @@ impl Active {
             inverse_bias: Vec::new(),
             factor: Vec::new(),
             scores: Vec::new(),
+            scaled: Vec::new(),
             pulled: Vec::new(),
+            back: Vec::new(),
         }
     }
 
@@ -72,9 +105,9 @@ impl Active {
     pub(crate) fn prepare(&mut self, a: &Matrix<'_>) {
         let c = a.risk.classes;
         let top = a.h.iter().copied().fold(0.0, f64::max);
-        let allowed = heavy_pairs_stand_out(a.risk) && a.risk.x.rows() <= MOST_ROWS;
+        let allowed = heavy_pairs_stand_out(a.risk);
         // A pair weighs no more than either of its classes.
-        let cut = if allowed { nth_largest(a.h, MOST_ENTRIES).max(1e-3 * top) } else { f64::INFINITY };
+        let cut = if allowed { nth_largest(a.h, most_entries(a.risk)).max(1e-6 * top) } else { f64::INFINITY };
         self.entries.clear();
         let mut rest = vec![0.0; c * c];
         for (i, &y) in a.risk.y.iter().enumerate() {
@@ -94,12 +127,24 @@ impl Active {
                 }
             }
         }
-        let mut base: Vec<f64> = rest.iter().map(|r| r * self.spread).collect();
-        self.add_penalty(a, &mut base);
         let ridge = 2.0 * a.risk.epsilon;
+        let mut base = vec![0.0; c * c];
+        self.add_penalty(a, &mut base);
+        self.follow_features(trace(&rest, c), trace(&base, c) + c as f64 * (ridge + a.penalty.ridge));
+        base.iter_mut().zip(&rest).for_each(|(b, r)| *b += r * self.spread);
         self.inverse = centred_inverse(base, c, ridge + a.penalty.ridge);
         self.inverse_bias = centred_inverse(rest, c, ridge);
         self.factor_entries(a);
+    }
+
+    /// Q: what dropped rows and the penalty weigh in each feature, relative to the mean over features.
+    fn follow_features(&mut self, rows: f64, penalty: f64) {
+        let mean = self.spread * rows + penalty;
+        self.narrow.clear();
+        self.narrow.extend(self.squares.iter().map(|s| (mean / (s * rows + penalty)).sqrt()));
+        if self.narrow.iter().any(|n| !n.is_finite()) {
+            self.narrow.clear();
+        }
     }
 
     /// The pair terms of the penalty, averaged over features, as a class Laplacian.
@@ -121,13 +166,11 @@ impl Active {
         if size == 0 {
             return;
         }
-        let (n, c) = (a.risk.x.rows(), a.risk.classes);
-        if self.gram.is_empty() {
-            self.gram = a.risk.x.gram();
-        }
+        let c = a.risk.classes;
+        let (n, gram) = self.gram_of_entries(a);
         self.factor.clear();
         self.factor.resize(size * size, 0.0);
-        let (entries, inverse, bias, gram) = (&self.entries, &self.inverse, &self.inverse_bias, &self.gram);
+        let (entries, inverse, bias) = (&self.entries, &self.inverse, &self.inverse_bias);
         let with_bias = a.risk.intercept;
         self.factor.par_chunks_mut(size).enumerate().for_each(|(j, column)| {
             let e = entries[j];
@@ -147,8 +190,12 @@ impl Active {
             column[j] += 1.0 / e.h;
         });
         if !factor(&mut self.factor, size) {
-            return self.entries.clear();
+            self.entries.clear();
         }
+    }
+
+    /// Copies the rows that entries belong to, and gives their number and their inner products.
+    fn gram_of_entries(&mut self, a: &Matrix<'_>) -> (usize, Vec<f64>) {
         let mut used: Vec<u32> = Vec::new();
         for e in &mut self.entries {
             if used.last() != Some(&e.row) {
@@ -157,10 +204,42 @@ impl Active {
             e.row = used.len() as u32 - 1;
         }
         self.rows = a.risk.x.take_rows(&used);
+        let n = a.risk.x.rows();
+        if !self.narrow.is_empty() {
+            let rows = std::mem::replace(&mut self.rows, Features::empty());
+            self.rows = rows.map_columns(|j, v| v * self.narrow[j]);
+        }
+        if n > KEPT_ROWS || !self.narrow.is_empty() {
+            return (used.len(), self.rows.gram());
+        }
+        if self.gram.is_empty() {
+            self.gram = a.risk.x.gram();
+        }
+        let rows = used.iter().map(|&i| &self.gram[i as usize * n..(i as usize + 1) * n]);
+        (used.len(), rows.flat_map(|row| used.iter().map(|&j| row[j as usize])).collect())
     }
 
     /// `out = M⁻¹·r`, the preconditioner.
     pub(crate) fn apply(&mut self, a: &Matrix<'_>, r: &[f64], out: &mut [f64]) {
+        let (c, m) = (a.risk.classes, a.risk.weights_len());
+        if self.narrow.is_empty() {
+            return self.apply_narrowed(a, r, out);
+        }
+        let mut scaled = std::mem::take(&mut self.scaled);
+        scaled.clear();
+        scaled.extend_from_slice(r);
+        self.narrow_rows(&mut scaled[..m], c);
+        self.apply_narrowed(a, &scaled, out);
+        self.narrow_rows(&mut out[..m], c);
+        self.scaled = scaled;
+    }
+
+    fn narrow_rows(&self, w: &mut [f64], c: usize) {
+        w.chunks_exact_mut(c).zip(&self.narrow).for_each(|(w, n)| w.iter_mut().for_each(|w| *w *= n));
+    }
+
+    /// The same for weights that are measured in units of 1/√q.
+    fn apply_narrowed(&mut self, a: &Matrix<'_>, r: &[f64], out: &mut [f64]) {
         let (c, m) = (a.risk.classes, a.risk.weights_len());
         self.base(r, c, m, out);
         if self.entries.is_empty() {
@@ -191,16 +270,25 @@ impl Active {
         if !bias.is_empty() {
             self.scores.chunks_exact(c).for_each(|row| axpy(1.0, row, bias));
         }
-        let mut back = vec![0.0; r.len()];
+        let mut back = std::mem::take(&mut self.back);
+        back.resize(r.len(), 0.0);
         self.base(&self.pulled, c, m, &mut back);
         axpy(-1.0, &back, out);
+        self.back = back;
     }
 
     /// Multiplies every parameter row by the inverse of M.
     fn base(&self, r: &[f64], c: usize, m: usize, out: &mut [f64]) {
-        let multiply = |inverse: &[f64], r: &[f64], out: &mut [f64]| {
+        let block = |inverse: &[f64], r: &[f64], out: &mut [f64]| {
             out.fill(0.0);
             crate::kernel::mul_add(r, c, inverse, c, out);
+        };
+        let multiply = |inverse: &[f64], r: &[f64], out: &mut [f64]| {
+            if r.len() < WORTH {
+                return block(inverse, r, out);
+            }
+            let size = c * (WORTH / 8 / c).max(1);
+            out.par_chunks_mut(size).zip(r.par_chunks(size)).for_each(|(out, r)| block(inverse, r, out));
         };
         multiply(&self.inverse, &r[..m], &mut out[..m]);
         if r.len() > m {
@@ -215,6 +303,10 @@ fn add_pair(m: &mut [f64], c: usize, k: usize, l: usize, w: f64) {
     m[l * c + l] += w;
     m[k * c + l] -= w;
     m[l * c + k] -= w;
+}
+
+fn trace(m: &[f64], c: usize) -> f64 {
+    (0..c).map(|k| m[k * c + k]).sum()
 }
 
 /// Inverse of a class Laplacian plus `ridge` on the centred subspace (on the rest it is some positive number).
