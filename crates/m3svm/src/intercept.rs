@@ -15,8 +15,9 @@ struct Shifted {
 }
 
 impl Risk<'_> {
-    /// Moves the intercept to its optimum for the current weights, in `theta` and in the scores `z`.
-    pub(crate) fn polish_intercept(&self, loss: &dyn Loss, theta: &mut [f64], z: &mut [f64]) {
+    /// Moves the intercept to its optimum for the current weights, in `theta` and in the scores `z`, until a bound pays at most
+    /// `enough` for what is left of its gradient, or rounding ends it.
+    pub(crate) fn polish_intercept(&self, loss: &dyn Loss, enough: f64, theta: &mut [f64], z: &mut [f64]) {
         let (c, m) = (self.classes, self.weights_len());
         if !self.intercept || !loss.shift_invariant() {
             return;
@@ -27,6 +28,9 @@ impl Risk<'_> {
         let mut at = self.shifted(loss, z, &shift);
         for _ in 0..30 {
             let grad: Vec<f64> = at.grad.iter().zip(&b).map(|(g, b)| g + 2.0 * self.epsilon * b).collect();
+            if dot(&grad, &grad) <= 4.0 * self.epsilon * enough {
+                break;
+            }
             let Some(step) = centred_newton(&at.hess, &grad, 2.0 * self.epsilon) else { break };
             let decrement = -dot(&grad, &step);
             let value = objective(&b, &at);

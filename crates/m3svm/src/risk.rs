@@ -430,7 +430,7 @@ impl Objective for Risk<'_> {
         self.centre(theta);
         let mut z = vec![0.0; self.terms() * self.classes];
         self.scores(theta, &mut z);
-        self.polish_intercept(self.loss, theta, &mut z);
+        self.polish_intercept(self.loss, 0.0, theta, &mut z);
         let mut grad = vec![0.0; theta.len()];
         let sums = self.loss_pass(self.loss, &z, true, &mut grad);
         let loss_grad = grad.clone();

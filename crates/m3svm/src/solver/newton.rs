@@ -202,7 +202,9 @@ impl<'a> Path<'a> {
         let loss: &dyn Loss = self.loss.as_deref().unwrap_or(self.risk.loss);
         let penalty: &dyn Penalty = self.penalty.as_deref().unwrap_or(self.risk.penalty);
         if self.at_end && self.decrement < self.tol.sqrt().min(3e-4) * self.value {
-            self.risk.polish_intercept(loss, &mut self.theta, &mut self.z);
+            // A hundredth of the gap that ends the path: more digits would be worth nothing.
+            let enough = 0.01 * self.tol * self.value;
+            self.risk.polish_intercept(loss, enough, &mut self.theta, &mut self.z);
         }
         self.loss_grad.fill(0.0);
         // Far from the optimum a bound says nothing and costs a quarter of a small evaluation.

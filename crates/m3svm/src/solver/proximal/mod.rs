@@ -179,7 +179,7 @@ impl<'a> Run<'a> {
         let loss: &dyn Loss = self.loss.as_deref().unwrap_or(risk.loss);
         // Far from the optimum the next step corrects the intercept as well as this can.
         if self.iterations == 0 || self.decrement < 0.1 * self.value {
-            risk.polish_intercept(loss, &mut self.theta, &mut self.z);
+            risk.polish_intercept(loss, 0.0, &mut self.theta, &mut self.z);
         }
         self.loss_grad.fill(0.0);
         let sums = risk.loss_pass(loss, &self.z, true, &mut self.loss_grad);
