@@ -6,10 +6,10 @@
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt;
-use faer::linalg::matmul::triangular::{self, BlockStructure};
-use faer::{Accum, MatMut, MatRef, Par};
+use faer::{MatMut, MatRef, Par};
 use rayon::prelude::*;
 
+use super::outer::{ClassSums, Outer};
 use super::{Matrix, heavy_pairs_stand_out};
 use crate::kernel::axpy;
 use crate::loss::Shape;
@@ -31,6 +31,8 @@ pub(crate) struct Dense {
     /// Mean x̃x̃ᵀ of each class (lower triangles), where light rows are lumped together; empty where the matrix is exact.
     means: Vec<Vec<f64>>,
     matrix: Vec<f64>,
+    /// One per class; empty where pairs are formed one by one.
+    sums: Vec<ClassSums>,
     width: usize,
     /// What was added to the diagonal, relative to its largest entry, to make up for rounding.
     lift: f64,
@@ -52,7 +54,9 @@ impl Dense {
         };
         let lump = lump && heavy_pairs_stand_out(risk);
         let means = if lump { members.par_iter().map(mean).collect() } else { Vec::new() };
-        Self { members, means, matrix: Vec::new(), width, lift: 0.0 }
+        let by_class = means.is_empty() && risk.loss.shape() == Shape::Star && width <= ClassSums::WIDEST;
+        let sums = members.iter().filter(|_| by_class).map(|_| ClassSums::default()).collect();
+        Self { members, means, matrix: Vec::new(), sums, width, lift: 0.0 }
     }
 
     /// Whether [`Dense::apply`] inverts the matrix exactly.
@@ -106,19 +110,10 @@ impl Dense {
             let most = size.pow(3) / (9 * width * width);
             cut = cut.max(nth_largest(a.h, most));
         }
-        let mut list = Vec::new();
-        crate::penalty::pairs(c, |pair, k, l| list.push((pair, k, l)));
-        // In batches, to bound the memory of finished blocks.
-        for batch in list.chunks(16) {
-            let work = |&(pair, k, l): &(usize, usize, usize)| self.pair_block(a, pair, k, l, cut);
-            let blocks: Vec<Vec<f64>> = if width * a.risk.x.rows() < 1 << 14 {
-                batch.iter().map(work).collect()
-            } else {
-                batch.par_iter().map(work).collect()
-            };
-            for (&(_, k, l), block) in batch.iter().zip(&blocks) {
-                scatter(&mut self.matrix, size, block, width, k, l, c);
-            }
+        if self.sums.is_empty() {
+            self.add_pairs(a, cut)
+        } else {
+            self.add_classes(a, cut)
         }
         // ρ and ε act on centred steps: Tᵀ(ρI)T = ρ(I − 11ᵀ/c).
         let ridge = |j: usize| 2.0 * a.risk.epsilon + if j < a.risk.x.cols() { a.penalty.ridge } else { 0.0 };
@@ -130,6 +125,46 @@ impl Dense {
                 }
             }
         }
+    }
+
+    /// The blocks of all pairs, one by one.
+    fn add_pairs(&mut self, a: &Matrix<'_>, cut: f64) {
+        let (c, width) = (a.risk.classes, self.width);
+        let mut list = Vec::new();
+        crate::penalty::pairs(c, |pair, k, l| list.push((pair, k, l)));
+        // In batches, to bound the memory of finished blocks.
+        for batch in list.chunks(16) {
+            let work = |&(pair, k, l): &(usize, usize, usize)| self.pair_block(a, pair, k, l, cut);
+            let blocks: Vec<Vec<f64>> =
+                if self.is_small(a) { batch.iter().map(work).collect() } else { batch.par_iter().map(work).collect() };
+            for (&(_, k, l), block) in batch.iter().zip(&blocks) {
+                scatter(&mut self.matrix, block, width, width, k, l, c);
+            }
+        }
+    }
+
+    /// The same from the sums of each class, where rows are narrow.
+    fn add_classes(&mut self, a: &Matrix<'_>, cut: f64) {
+        let (c, width, stride) = (a.risk.classes, self.width, ClassSums::stride(self.width));
+        let (small, members) = (self.is_small(a), &self.members);
+        let fill = |(k, sums): (usize, &mut ClassSums)| sums.fill(a, k, &members[k], width, cut);
+        if small {
+            self.sums.iter_mut().enumerate().for_each(fill);
+        } else {
+            self.sums.par_iter_mut().enumerate().for_each(fill);
+        }
+        crate::penalty::pairs(c, |pair, k, l| {
+            let (before, after) = self.sums.split_at_mut(l);
+            let (block, other) = (before[k].of(l), after[0].of(k));
+            axpy(1.0, other, block);
+            a.penalty.add_pair(pair, k, l, block, stride);
+            scatter(&mut self.matrix, block, stride, width, k, l, c);
+        });
+    }
+
+    /// Whether a second thread would cost more than it saves.
+    fn is_small(&self, a: &Matrix<'_>) -> bool {
+        self.width * a.risk.x.rows() < 1 << 14
     }
 
     /// E of one pair: lower triangle, column-major width×width.
@@ -181,51 +216,6 @@ impl Dense {
     }
 }
 
-/// Accumulates Σ ±s²·xxᵀ into a lower triangle, a panel of rows at a time.
-struct Outer<'b> {
-    width: usize,
-    sign: f64,
-    filled: usize,
-    panel: Vec<f64>,
-    block: &'b mut [f64],
-}
-
-impl<'b> Outer<'b> {
-    const ROWS: usize = 128;
-
-    fn new(width: usize, block: &'b mut [f64]) -> Self {
-        Self { width, sign: 1.0, filled: 0, panel: vec![0.0; width * Self::ROWS], block }
-    }
-
-    fn push(&mut self, risk: &Risk<'_>, i: usize, scale: f64) {
-        risk.write_row(i, scale, &mut self.panel[self.filled * self.width..(self.filled + 1) * self.width]);
-        self.filled += 1;
-        if self.filled == Self::ROWS {
-            self.finish();
-        }
-    }
-
-    fn finish(&mut self) {
-        if self.filled == 0 {
-            return;
-        }
-        let rows = &self.panel[..self.filled * self.width];
-        let panel = MatRef::from_row_major_slice(rows, self.filled, self.width);
-        triangular::matmul(
-            MatMut::from_column_major_slice_mut(self.block, self.width, self.width),
-            BlockStructure::TriangularLower,
-            Accum::Add,
-            panel.transpose(),
-            BlockStructure::Rectangular,
-            panel,
-            BlockStructure::Rectangular,
-            self.sign,
-            Par::Seq,
-        );
-        self.filled = 0;
-    }
-}
-
 /// The value that at most `count` numbers exceed.
 pub(super) fn nth_largest(values: &[f64], count: usize) -> f64 {
     if count >= values.len() {
@@ -236,14 +226,16 @@ pub(super) fn nth_largest(values: &[f64], count: usize) -> f64 {
     *sorted.select_nth_unstable_by(at, f64::total_cmp).1
 }
 
-/// Adds E to the diagonal blocks of k and l and subtracts it from block (l, k), in the lower triangle of the matrix.
-fn scatter(matrix: &mut [f64], size: usize, block: &[f64], width: usize, k: usize, l: usize, classes: usize) {
+/// Adds E (in columns `stride` apart) to the diagonal blocks of k and l and subtracts it from block (l, k), in the lower triangle of
+/// the matrix.
+fn scatter(matrix: &mut [f64], block: &[f64], stride: usize, width: usize, k: usize, l: usize, classes: usize) {
+    let size = width * (classes - 1);
     for m in [k, l] {
         if m + 1 < classes {
             for j in 0..width {
                 let at = (m * width + j) * size + m * width;
                 let out = &mut matrix[at + j..at + width];
-                out.iter_mut().zip(&block[j * width + j..(j + 1) * width]).for_each(|(o, e)| *o += e);
+                out.iter_mut().zip(&block[j * stride + j..j * stride + width]).for_each(|(o, e)| *o += e);
             }
         }
     }
@@ -251,7 +243,7 @@ fn scatter(matrix: &mut [f64], size: usize, block: &[f64], width: usize, k: usiz
         for j in 0..width {
             let at = (k * width + j) * size + l * width;
             for i in 0..width {
-                let e = if i >= j { block[j * width + i] } else { block[i * width + j] };
+                let e = if i >= j { block[j * stride + i] } else { block[i * stride + j] };
                 matrix[at + i] -= e;
             }
         }

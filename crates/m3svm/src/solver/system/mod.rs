@@ -7,6 +7,7 @@
 mod active;
 mod cg;
 mod dense;
+mod outer;
 
 use crate::kernel::axpy;
 use crate::loss::Shape;

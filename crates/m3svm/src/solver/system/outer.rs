@@ -1,0 +1,217 @@
+//! Sums of outer products, from which the Newton matrix is formed.
+//!
+//! * [`Outer`]: one weighted sum at a time, by matrix products. For wide rows.
+//! * [`ClassSums`]: one sum per other class at the same time. A row of class y enters every pair (y, k) with another weight hₖ but the
+//!   same x̃x̃ᵀ; narrow rows are dominated by overhead unless the products xₐx_b are made once and used for all k.
+
+use faer::linalg::matmul::triangular::{self, BlockStructure};
+use faer::{Accum, MatMut, MatRef, Par};
+use pulp::Simd;
+
+use super::Matrix;
+use crate::risk::Risk;
+
+/// Accumulates Σ ±s²·xxᵀ into a lower triangle, a panel of rows at a time.
+pub(super) struct Outer<'b> {
+    width: usize,
+    pub(super) sign: f64,
+    filled: usize,
+    panel: Vec<f64>,
+    block: &'b mut [f64],
+}
+
+impl<'b> Outer<'b> {
+    const ROWS: usize = 128;
+
+    pub(super) fn new(width: usize, block: &'b mut [f64]) -> Self {
+        Self { width, sign: 1.0, filled: 0, panel: vec![0.0; width * Self::ROWS], block }
+    }
+
+    pub(super) fn push(&mut self, risk: &Risk<'_>, i: usize, scale: f64) {
+        risk.write_row(i, scale, &mut self.panel[self.filled * self.width..(self.filled + 1) * self.width]);
+        self.filled += 1;
+        if self.filled == Self::ROWS {
+            self.finish();
+        }
+    }
+
+    pub(super) fn finish(&mut self) {
+        if self.filled == 0 {
+            return;
+        }
+        let rows = &self.panel[..self.filled * self.width];
+        let panel = MatRef::from_row_major_slice(rows, self.filled, self.width);
+        triangular::matmul(
+            MatMut::from_column_major_slice_mut(self.block, self.width, self.width),
+            BlockStructure::TriangularLower,
+            Accum::Add,
+            panel.transpose(),
+            BlockStructure::Rectangular,
+            panel,
+            BlockStructure::Rectangular,
+            self.sign,
+            Par::Seq,
+        );
+        self.filled = 0;
+    }
+}
+
+/// Rows that are added together, so many that they and their weights stay in the fastest cache.
+const ROWS: usize = 32;
+
+/// Σᵢ hᵢₖ x̃ᵢx̃ᵢᵀ over the rows i of one class, for every other class k.
+#[derive(Default)]
+pub(super) struct ClassSums {
+    class: usize,
+    width: usize,
+    stride: usize,
+    sums: Vec<f64>,
+}
+
+impl ClassSums {
+    /// Widest rows for which this pays.
+    pub(super) const WIDEST: usize = 72;
+
+    /// Numbers between columns of a sum: the width, rounded up to whole vectors.
+    pub(super) fn stride(width: usize) -> usize {
+        width.next_multiple_of(8)
+    }
+
+    /// Makes the sums of `rows`, which are of one class, leaving out rows without a weight above `cut`.
+    pub(super) fn fill(&mut self, a: &Matrix<'_>, class: usize, rows: &[u32], width: usize, cut: f64) {
+        let (c, stride) = (a.risk.classes, Self::stride(width));
+        (self.class, self.width, self.stride) = (class, width, stride);
+        self.sums.clear();
+        self.sums.resize((c - 1) * width * stride, 0.0);
+        let mut panel = vec![0.0; ROWS * stride];
+        let mut weights = vec![0.0; ROWS * (c - 1)];
+        let mut filled = 0;
+        for &i in rows {
+            let h = &a.h[i as usize * c..(i as usize + 1) * c];
+            if h.iter().all(|h| *h <= cut) {
+                continue;
+            }
+            a.risk.write_row(i as usize, 1.0, &mut panel[filled * stride..filled * stride + width]);
+            let others = &mut weights[filled * (c - 1)..(filled + 1) * (c - 1)];
+            others[..class].copy_from_slice(&h[..class]);
+            others[class..].copy_from_slice(&h[class + 1..]);
+            filled += 1;
+            if filled == ROWS {
+                self.add(&panel, &weights);
+                filled = 0;
+            }
+        }
+        // An odd row is followed by one of weight 0.
+        weights[filled * (c - 1)..].fill(0.0);
+        let filled = filled.next_multiple_of(2);
+        self.add(&panel[..filled * stride], &weights[..filled * (c - 1)]);
+    }
+
+    fn add(&mut self, panel: &[f64], weights: &[f64]) {
+        let Self { width, stride, ref mut sums, .. } = *self;
+        pulp::Arch::new().dispatch(AddRows { width, stride, panel, weights, sums });
+    }
+
+    /// The sum for another class: a lower triangle in columns that are [`ClassSums::stride`] apart. What is above the diagonal is
+    /// arbitrary.
+    pub(super) fn of(&mut self, other: usize) -> &mut [f64] {
+        let (size, k) = (self.width * self.stride, other - usize::from(other > self.class));
+        &mut self.sums[k * size..(k + 1) * size]
+    }
+}
+
+/// Adds an even number of rows to all sums.
+struct AddRows<'a> {
+    width: usize,
+    stride: usize,
+    panel: &'a [f64],
+    weights: &'a [f64],
+    sums: &'a mut [f64],
+}
+
+impl AddRows<'_> {
+    /// Adds to `K` sums from `first` on. Their vectors stay in registers over all rows, twice, so that additions need not wait for each
+    /// other.
+    #[inline(always)]
+    fn add<S: Simd, const K: usize>(&mut self, simd: S, first: usize) {
+        let (rows, _) = S::as_simd_f64s(self.panel);
+        let (sums, _) = S::as_mut_simd_f64s(self.sums);
+        let (width, stride, per) = (self.width, self.stride, self.stride / S::F64_LANES);
+        let others = sums.len() / (width * per);
+        for column in 0..width {
+            for v in column / S::F64_LANES..per {
+                let (mut even, mut odd) = ([simd.splat_f64s(0.0); K], [simd.splat_f64s(0.0); K]);
+                let pairs = self.panel.chunks_exact(2 * stride).zip(rows.chunks_exact(2 * per));
+                for ((x, row), h) in pairs.zip(self.weights.chunks_exact(2 * others)) {
+                    let a = simd.mul_f64s(simd.splat_f64s(x[column]), row[v]);
+                    let b = simd.mul_f64s(simd.splat_f64s(x[stride + column]), row[per + v]);
+                    let (h, g) = (&h[first..first + K], &h[others + first..others + first + K]);
+                    for k in 0..K {
+                        even[k] = simd.mul_add_f64s(simd.splat_f64s(h[k]), a, even[k]);
+                        odd[k] = simd.mul_add_f64s(simd.splat_f64s(g[k]), b, odd[k]);
+                    }
+                }
+                for k in 0..K {
+                    let sum = &mut sums[((first + k) * width + column) * per + v];
+                    *sum = simd.add_f64s(*sum, simd.add_f64s(even[k], odd[k]));
+                }
+            }
+        }
+    }
+}
+
+impl pulp::WithSimd for AddRows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, simd: S) {
+        let others = self.sums.len() / (self.width * self.stride);
+        let mut first = 0;
+        while first < others {
+            match others - first {
+                1 => self.add::<S, 1>(simd, first),
+                2 => self.add::<S, 2>(simd, first),
+                3 => self.add::<S, 3>(simd, first),
+                4 => self.add::<S, 4>(simd, first),
+                _ => self.add::<S, 5>(simd, first),
+            }
+            first += 5;
+        }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use crate::loss::{Shape, SmoothHinge};
+    use crate::penalty::{Curvature, NoPenalty};
+    use crate::{Dataset, Features};
+
+    #[test]
+    fn sums_of_a_class_are_what_the_definition_says() {
+        let (n, d) = (75, 10);
+        for c in [2, 3, 6, 7, 13] {
+            let x: Vec<f64> = (0..n * d).map(|i| (i * 37 % 101) as f64 / 50.0 - 1.0).collect();
+            let y: Vec<String> = (0..n).map(|i| (i % c).to_string()).collect();
+            let data = Dataset::from_labels(Features::dense(x, n, d).unwrap(), &y).unwrap();
+            let risk = Risk::new(&data, &SmoothHinge { delta: 0.1 }, &NoPenalty {}, 1e-6, true);
+            let h: Vec<f64> = (0..n * c).map(|i| (i * 29 % 31) as f64).collect();
+            let penalty = Curvature::ridge(0.0, d, c);
+            let a = Matrix { risk: &risk, shape: Shape::Star, h: &h, penalty: &penalty };
+            for class in 0..c {
+                let rows: Vec<u32> = (0..n as u32).filter(|i| data.y()[*i as usize] as usize == class).collect();
+                let mut sums = ClassSums::default();
+                sums.fill(&a, class, &rows, d + 1, 0.0);
+                for k in (0..c).filter(|k| *k != class) {
+                    for (i, j) in (0..=d).flat_map(|j| (j..=d).map(move |i| (i, j))) {
+                        let x = |row: u32, j: usize| if j < d { data.x().get(row as usize, j) } else { 1.0 };
+                        let expected: f64 = rows.iter().map(|&r| h[r as usize * c + k] * x(r, i) * x(r, j)).sum();
+                        let found = sums.of(k)[j * ClassSums::stride(d + 1) + i];
+                        assert!((found - expected).abs() < 1e-9, "{c} classes, {class} and {k}: {found} {expected}");
+                    }
+                }
+            }
+        }
+    }
+}
