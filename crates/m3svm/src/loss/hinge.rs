@@ -58,7 +58,8 @@ impl Hinge {
             return ((1.0 - 2.0 * r * h) * r / x).clamp(-1.0, 1.0);
         }
         let next = x / r + (1.0 - v * x / r) * moved / r;
-        next.clamp(-1.0 + KEEP * (1.0 + v), 1.0 - KEEP * (1.0 - v))
+        // Not `clamp`, whose check of its bounds keeps loops from being vectorised.
+        next.max(-1.0 + KEEP * (1.0 + v)).min(1.0 - KEEP * (1.0 - v))
     }
 }
 

@@ -145,17 +145,30 @@ impl Loss for SmoothHinge {
     }
 
     fn dual_rows(&self, z: &[f64], y: &[u32], step: &[f64], taken: f64, dual: &mut [f64]) {
+        const BLOCK: usize = 512;
         let c = z.len() / y.len().max(1);
         let (hinge, short) = (self.hinge(), taken < 0.2);
+        let rows = (BLOCK / c).max(1);
+        let mut buffer = vec![0.0; 2 * rows * c];
         vectorised(
             #[inline(always)]
             || {
-                for (i, y) in y.iter().enumerate() {
-                    let (row, y) = (i * c..(i + 1) * c, *y as usize);
-                    let (z, step, v) = (&z[row.clone()], &step[row.clone()], &mut dual[row]);
-                    let (base, shift) = (1.0 - z[y], step[y]);
-                    for ((v, z), step) in v.iter_mut().zip(z).zip(step) {
-                        *v = hinge.moved_dual(base + z, step - shift, short, *v);
+                let blocks = z.chunks(rows * c).zip(step.chunks(rows * c)).zip(dual.chunks_mut(rows * c));
+                for (((z, step), dual), y) in blocks.zip(y.chunks(rows)) {
+                    // γ and Δγ of all entries first: one loop over many entries vectorises, many loops over a few classes do not.
+                    let (gamma, moved) = buffer[..2 * z.len()].split_at_mut(z.len());
+                    for (i, y) in y.iter().enumerate() {
+                        let (row, y) = (i * c..(i + 1) * c, *y as usize);
+                        let (z, step) = (&z[row.clone()], &step[row.clone()]);
+                        let (base, shift) = (1.0 - z[y], step[y]);
+                        gamma[row.clone()].iter_mut().zip(z).for_each(|(g, z)| *g = base + z);
+                        moved[row].iter_mut().zip(step).for_each(|(m, step)| *m = step - shift);
+                    }
+                    let entries = dual.iter_mut().zip(gamma.iter().zip(moved.iter()));
+                    if short {
+                        entries.for_each(|(v, (g, m))| *v = hinge.moved_dual(*g, *m, true, *v));
+                    } else {
+                        entries.for_each(|(v, (g, m))| *v = hinge.moved_dual(*g, *m, false, *v));
                     }
                 }
             },
