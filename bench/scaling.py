@@ -1,6 +1,8 @@
 """Time and peak memory of `m3svm train` against the number of rows, on synthetic data with n much larger than d times c.
 
-Prints seconds of the fit, its growth for ten times the rows, and peak memory relative to the data. Run from the repository root:
+Prints seconds of the fit, its growth for ten times the rows, and peak memory relative to the data. A tenth of the labels is drawn
+at random: without that a small sample is separable and a large one is not, which are different problems. Run from the
+repository root:
 
     python bench/scaling.py [--rows 30000 300000] [--features 200] [--classes 5]
 """
@@ -17,19 +19,21 @@ from pathlib import Path
 import numpy as np
 
 BINARY = Path("target/release/m3svm")
+NOISE = 0.1
 
 
 def write_data(folder: Path, rows: int, features: int, classes: int) -> Path:
-    """Overlapping Gaussian classes as one `.npy` matrix whose last column is the label."""
+    """Overlapping Gaussian classes with some wrong labels, as one `.npy` matrix whose last column is the label."""
     rng = np.random.default_rng(0)
     centres = rng.normal(size=(classes, features)) * 0.3
     labels = rng.integers(0, classes, rows)
+    given = np.where(rng.random(rows) < NOISE, rng.integers(0, classes, rows), labels)
     path = folder / f"rows{rows}.npy"
     table = np.lib.format.open_memmap(path, "w+", dtype=np.float64, shape=(rows, features + 1))
     for start in range(0, rows, 50_000):
         part = slice(start, min(start + 50_000, rows))
         table[part, :features] = centres[labels[part]] + rng.normal(size=(len(labels[part]), features))
-        table[part, features] = labels[part]
+        table[part, features] = given[part]
     table.flush()
     return path
 
