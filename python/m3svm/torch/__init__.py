@@ -1,0 +1,26 @@
+"""The paper's margin penalty and losses for PyTorch.
+
+One line changes a network that is trained with cross-entropy:
+
+.. code-block:: python
+
+    criterion = m3svm.torch.ISM3Loss(net.fc, lam=1e-3, p=4)   # instead of nn.CrossEntropyLoss()
+    loss = criterion(net(images), labels)
+
+Losses are averaged over the batch, as everywhere in PyTorch, while the estimators of this package sum over samples:
+``lam`` here corresponds to ``n * lam`` there, with n the number of training samples.
+"""
+
+from ._head import fit_head, to_linear
+from ._losses import ISM3Loss, PairwiseLogisticLoss, SmoothHingeLoss
+from ._penalty import MinMarginPenalty, margins
+
+__all__ = [
+    "ISM3Loss",
+    "MinMarginPenalty",
+    "PairwiseLogisticLoss",
+    "SmoothHingeLoss",
+    "fit_head",
+    "margins",
+    "to_linear",
+]
