@@ -9,7 +9,7 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::certificate::Certificate;
 use crate::dataset::Dataset;
@@ -43,6 +43,13 @@ struct Columns {
     partition: Partition,
     /// The slopes of all rows, n×c. Kept, because fresh memory of this size is slow.
     slopes: Arc<Mutex<Vec<f64>>>,
+}
+
+impl Columns {
+    /// If a panic has poisoned the lock, its content does not matter.
+    fn kept_slopes(&self) -> MutexGuard<'_, Vec<f64>> {
+        self.slopes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// What one pass over the loss of all rows gives.
@@ -165,8 +172,8 @@ impl<'a> Risk<'a> {
             });
             return gather(parts, out);
         };
-        // Not contended: one pass runs at a time. If a panic has poisoned it, its content does not matter.
-        let mut slopes = columns.slopes.lock().unwrap_or_else(|e| e.into_inner());
+        // Taken out rather than held: a thread that waits for others may be given another pass meanwhile.
+        let mut slopes = std::mem::take(&mut *columns.kept_slopes());
         slopes.resize(self.x.rows() * c, 0.0);
         let parts = self.partition.map_mut(&mut slopes, c, |range, g| {
             let (mut scratch, mut sums) = (Scratch::default(), LossSums::default());
@@ -182,6 +189,7 @@ impl<'a> Risk<'a> {
             slopes.chunks_exact(c).for_each(|row| axpy(1.0, row, b));
         }
         columns.partition.map_mut(w, c, |range, w| columns.x.mul_add(range, &slopes, c, w));
+        *columns.kept_slopes() = slopes;
         let mut sums = LossSums::default();
         parts.into_iter().for_each(|part| sums.add(part));
         sums
