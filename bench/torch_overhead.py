@@ -1,7 +1,7 @@
 """What ISM3 costs over cross-entropy in a training step of PyTorch.
 
-Steps of both losses alternate in blocks, so that a machine that slows down slows both. Prints the median time of a step and the
-extra cost of ISM3 in per cent.
+Steps of both losses alternate in blocks, so that a machine that slows down slows both. Prints the median time of a
+step and the extra cost of ISM3 in per cent.
 
     python bench/torch_overhead.py [--device cuda] [--steps 400] [--compile]
 """
@@ -12,18 +12,19 @@ import argparse
 import json
 import statistics
 import time
+from collections.abc import Callable
+from itertools import pairwise
 
 import torch
-from torch import nn
-
 from m3svm.torch import ISM3Loss
+from torch import nn
 
 
 def five_layers(channels: int, classes: int) -> nn.Sequential:
-    """The paper's network for 32×32 images."""
+    """The paper's network for 32x32 images."""
     sizes = [channels, 16, 32, 64, 64, 64]
     layers: list[nn.Module] = []
-    for before, after in zip(sizes[:-1], sizes[1:], strict=True):
+    for before, after in pairwise(sizes):
         layers += [nn.Conv2d(before, after, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2)]
     return nn.Sequential(*layers, nn.Flatten(), nn.Linear(64, classes))
 
@@ -32,6 +33,7 @@ class Bottleneck(nn.Module):
     """A residual block of a network with 50 layers."""
 
     def __init__(self, before: int, width: int, stride: int) -> None:
+        """From `before` channels to four times `width`."""
         super().__init__()
         after = 4 * width
         self.path = nn.Sequential(
@@ -49,11 +51,12 @@ class Bottleneck(nn.Module):
         self.short = nn.Identity() if straight else nn.Sequential(*short)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """The path and the short cut together."""
         return torch.relu(self.path(x) + self.short(x))
 
 
 def fifty_layers(classes: int) -> nn.Sequential:
-    """A residual network with 2,048 features before the last layer, for 224×224 images."""
+    """A residual network with 2,048 features before the last layer, for 224x224 images."""
     layers: list[nn.Module] = [
         nn.Conv2d(3, 64, 7, 2, 3, bias=False),
         nn.BatchNorm2d(64),
@@ -75,7 +78,7 @@ def step_seconds(
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-4, fused=images.is_cuda)
     losses = {"softmax": nn.CrossEntropyLoss(), "ism3": ISM3Loss(net[-1], lam=1e-3, p=4)}
 
-    def trainer(loss: nn.Module):
+    def trainer(loss: nn.Module) -> Callable[[], None]:
         def forward() -> torch.Tensor:
             return loss(net(images), labels)
 
@@ -106,6 +109,7 @@ def step_seconds(
 
 
 def main() -> None:
+    """Reads the arguments and runs all cases."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--steps", type=int, default=400, help="steps of each loss")
