@@ -98,7 +98,8 @@ pub(crate) struct TrainArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     m3svm tune data.csv -o data.m3svm\n  \
-    m3svm tune data.csv --p 1,2,4,8 --lambda 1e-4:1:9 --folds 10 --repeats 5 --resume data.journal\n\n\
+    m3svm tune data.csv --p 1,2,4,8 --lambda 1e-4:1:9 --folds 10 --repeats 5 --resume data.journal\n  \
+    m3svm tune data.csv --method lr --report data.html\n\n\
     Ranges: 1,2,4 is a list, 1:8 all whole numbers from 1 to 8, 1e-4:1e-1:10 ten values evenly spaced on a\n\
     logarithmic scale. Ctrl-C ends the search; with --resume it goes on there the next time.")]
 pub(crate) struct TuneArgs {
@@ -123,6 +124,9 @@ pub(crate) struct TuneArgs {
     /// Print the result as JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
+    /// Write a report with figures: one HTML file that needs no network
+    #[arg(long, value_name = "HTML", value_parser = output(), help_heading = "Output")]
+    pub(crate) report: Option<PathBuf>,
 }
 
 /// `m3svm predict`.

@@ -78,11 +78,13 @@ fn heed_interrupts() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Whether Ctrl-C was pressed.
+pub(crate) fn interrupted() -> bool {
+    PRESSED.load(Ordering::SeqCst) > 0
+}
+
 fn go_on() -> ControlFlow<()> {
-    match PRESSED.load(Ordering::SeqCst) {
-        0 => ControlFlow::Continue(()),
-        _ => ControlFlow::Break(()),
-    }
+    if interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
 /// Follows a search over many fits: progress and Ctrl-C.

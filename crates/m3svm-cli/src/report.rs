@@ -90,15 +90,20 @@ pub(crate) fn settings(model: &Model) -> Vec<(&'static str, String)> {
     if !spec.intercept {
         lines.push(("intercept", "none".into()));
     }
-    match &spec.class_weight {
-        ClassWeight::None => {}
-        ClassWeight::Balanced => lines.push(("class weights", "balanced".into())),
+    lines.extend(class_weights(&spec.class_weight).map(|weights| ("class weights", weights)));
+    lines
+}
+
+/// Weights of classes, if there are any.
+pub(crate) fn class_weights(weights: &ClassWeight) -> Option<String> {
+    match weights {
+        ClassWeight::None => None,
+        ClassWeight::Balanced => Some("balanced".into()),
         ClassWeight::Each(map) => {
             let each: Vec<String> = map.iter().map(|(name, w)| format!("{name}={}", plain(*w))).collect();
-            lines.push(("class weights", names(&each, 60)));
+            Some(names(&each, 60))
         }
     }
-    lines
 }
 
 /// What came out of a training.

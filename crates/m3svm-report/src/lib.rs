@@ -19,7 +19,8 @@
 //! ```
 //!
 //! Charts take plain numbers: [`LineChart`], [`HeatMap`], [`PointChart`], [`ScatterChart`]. [`accuracy_map`] and [`comparison`] are
-//! charts of searches, [`model_sections`] and its neighbours the parts of a report that a trained model fills.
+//! charts of searches, [`model_sections`] and its neighbours the parts of a report that a trained model fills, [`search_sections`] and
+//! [`comparison_sections`] those of a search and of a comparison.
 //!
 //! # Why the charts are drawn here
 //!
@@ -37,6 +38,7 @@
 mod canvas;
 mod chart;
 mod coarse;
+mod compared;
 mod error;
 mod figure;
 mod frame;
@@ -46,14 +48,17 @@ mod palette;
 #[cfg(feature = "png")]
 mod png;
 mod scale;
+mod search;
 mod text;
 mod ticks;
 mod tuning;
 
 pub use chart::*;
+pub use compared::comparison_sections;
 pub use error::{Error, Result};
 pub use figure::Figure;
 pub use model::{Step, convergence_section, model_sections, quality_sections};
 pub use page::{Report, Table};
 pub use scale::Axis;
+pub use search::search_sections;
 pub use tuning::{Compared, accuracy_map, comparison};

@@ -3,7 +3,7 @@
 use crate::chart::{Block, HeatMap, Measured, PointChart};
 use crate::figure::Figure;
 use crate::scale::Axis;
-use m3svm::text::plain;
+use m3svm::text::short;
 
 /// Accuracy over a grid of λ (columns) and p (rows). `accuracies[i][j]` belongs to `ps[i]` and `lambdas[j]` and is a share of 1, or NaN where
 /// nothing was tried; `best` is the cell (i, j) that was chosen.
@@ -23,8 +23,8 @@ pub fn accuracy_map(lambdas: &[f64], ps: &[f64], accuracies: &[Vec<f64>], best: 
         title: "Accuracy by λ and p".into(),
         row_title: "p".into(),
         column_title: "λ".into(),
-        rows: ps.iter().map(|p| plain(*p)).collect(),
-        columns: lambdas.iter().map(|l| plain(*l)).collect(),
+        rows: ps.iter().map(|p| short(*p)).collect(),
+        columns: lambdas.iter().map(|l| short(*l)).collect(),
         says: values.iter().map(|row| row.iter().map(says).collect()).collect(),
         values,
         scale: Axis::new("accuracy in %"),

@@ -97,6 +97,16 @@ pub enum Error {
         /// What there are too few of.
         what: &'static str,
     },
+    /// The same for the folds of a search inside the training part of a fold.
+    #[error("the training part of a fold has {most} {what}, too few for the {folds} folds of the search inside it")]
+    InnerFolds {
+        /// The folds asked for.
+        folds: usize,
+        /// The most that are possible.
+        most: usize,
+        /// What there are too few of.
+        what: &'static str,
+    },
     /// A journal cannot be used.
     #[error("{path}: not the journal of this search: {what}", path = path.display())]
     Journal {

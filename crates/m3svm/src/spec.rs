@@ -102,6 +102,13 @@ impl Spec {
         Ok(())
     }
 
+    /// The same, and refuses data with so many classes if the loss cannot tell them apart.
+    pub fn check_for(&self, classes: usize) -> Result<()> {
+        self.check()?;
+        let told_apart = if self.scheme == Scheme::Joint { classes } else { 2 };
+        self.loss.as_dyn().check_classes(told_apart)
+    }
+
     /// Whether loss and penalty have no kinks. L-BFGS rarely reaches the optimum of a problem that has some.
     pub fn smooth(&self) -> bool {
         let finest = f64::MIN_POSITIVE;
@@ -130,9 +137,7 @@ impl Spec {
         warm: Option<&Model>,
         watch: &mut Watch<'_>,
     ) -> Result<(Model, Dataset<'a>)> {
-        self.check()?;
-        let told_apart = if self.scheme == Scheme::Joint { data.classes().len() } else { 2 };
-        self.loss.as_dyn().check_classes(told_apart)?;
+        self.check_for(data.classes().len())?;
         let started = Instant::now();
         let scorers = self.scheme.scorers(data.classes().len());
         let weights = data.x().cols().saturating_mul(scorers);

@@ -5,6 +5,11 @@ pub fn plain(value: f64) -> String {
     if value == 0.0 || (1e-3..1e6).contains(&value.abs()) { value.to_string() } else { format!("{value:e}") }
 }
 
+/// A value of a grid: four digits suffice to find it.
+pub fn short(value: f64) -> String {
+    plain(format!("{value:.3e}").parse().unwrap_or(value))
+}
+
 /// So many significant digits.
 pub fn digits(value: f64, count: usize) -> String {
     if value == 0.0 {
@@ -41,6 +46,20 @@ pub fn count(value: f64) -> String {
     if value.fract() == 0.0 { format!("{value}") } else { digits(value, 4) }
 }
 
+/// A p-value with three decimals.
+pub fn p_value(p: f64) -> String {
+    if p < 0.001 { "<0.001".into() } else { format!("{p:.3}") }
+}
+
+/// A time.
+pub fn seconds(value: f64) -> String {
+    match value {
+        v if v < 1e-3 => format!("{} µs", digits(1e6 * v, 2)),
+        v if v < 1.0 => format!("{} ms", digits(1e3 * v, 2)),
+        v => format!("{} s", digits(v, 3)),
+    }
+}
+
 /// "1 row", "2 rows".
 pub fn plural(n: usize, one: &str) -> String {
     match n {
@@ -59,6 +78,9 @@ mod tests {
         assert_eq!(["0.3450", "12.35", "1.235e-7", "0"], [0.345, 12.3456, 1.23456e-7, 0.0].map(|v| digits(v, 4)));
         assert_eq!(["2e-9", "1e-9", "1e0", "0"], [1.1e-9, 1e-9, 0.95, 0.0].map(upper));
         assert_eq!(["0.001", "1e-6", "4", "1e6"], [0.001, 1e-6, 4.0, 1e6].map(plain));
+        assert_eq!(["2.154e-4", "0.2154", "1000"], [2.154_434_69e-4, 0.215_443_469, 1e3].map(short));
+        assert_eq!(["<0.001", "0.050"], [9e-4, 0.05].map(p_value));
+        assert_eq!(["25 µs", "2.5 ms", "1.50 s"], [2.5e-5, 0.0025, 1.5].map(seconds));
         assert_eq!((plural(1, "row"), plural(2, "class")), ("1 row".into(), "2 classes".into()));
     }
 

@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
+use anyhow::bail;
 use clap::Args;
 use m3svm::select::Comparison;
 use m3svm::{Method, Scaling, Spec};
 
 use super::spec::{class_weight, named, or};
-use super::{DataArgs, count};
+use super::{DataArgs, count, output};
 
 /// `m3svm compare`.
 #[derive(Debug, Args)]
@@ -22,6 +23,10 @@ pub(crate) struct CompareArgs {
     /// Feature columns by name or position from 0 [default: all others]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',', help_heading = "Data")]
     pub(crate) features: Vec<String>,
+    /// Column whose equal values mark rows that belong together, such as recordings of one person: they are never
+    /// divided between training and test
+    #[arg(long, value_name = "COLUMN", allow_negative_numbers = true, help_heading = "Data")]
+    pub(crate) groups: Option<String>,
     #[arg(long, value_name = "A,B,C", value_delimiter = ',', help = methods_help(), help_heading = "Comparison")]
     methods: Vec<String>,
     #[arg(long, value_name = "N", allow_negative_numbers = true, help = or("Parts of the rows, each the test part once", 5), help_heading = "Comparison")]
@@ -42,6 +47,9 @@ pub(crate) struct CompareArgs {
     /// Print the result as JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
+    /// Write a report with figures: one HTML file that needs no network
+    #[arg(long, value_name = "HTML", value_parser = output(), help_heading = "Output")]
+    pub(crate) report: Option<PathBuf>,
 }
 
 impl CompareArgs {
@@ -69,7 +77,7 @@ impl CompareArgs {
     }
 
     fn methods(&self, classes: usize) -> anyhow::Result<Vec<Method>> {
-        let all = || Method::ALL.into_iter().filter(|m| m.spec().loss.as_dyn().check_classes(classes).is_ok());
+        let all = || Method::ALL.into_iter().filter(|m| m.spec().check_for(classes).is_ok());
         if self.methods.is_empty() || self.methods == ["all"] {
             return Ok(all().collect());
         }
@@ -77,6 +85,9 @@ impl CompareArgs {
             let found = Method::ALL.into_iter().find(|m| m.name() == name);
             found.ok_or_else(|| anyhow::anyhow!("there is no method `{name}`; there are {}", names().join(", ")))
         };
+        if let Some(twice) = (1..self.methods.len()).find(|&i| self.methods[..i].contains(&self.methods[i])) {
+            bail!("the method `{}` is named twice", self.methods[twice]);
+        }
         self.methods.iter().map(find).collect()
     }
 }

@@ -1,5 +1,6 @@
 //! Options that say how a data file is read.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use clap::Args;
@@ -33,13 +34,20 @@ pub(crate) struct DataArgs {
 impl DataArgs {
     /// Reads data with labels for training.
     pub(crate) fn read(&self, file: &Path, features: &[String]) -> anyhow::Result<Table> {
-        self.read_grouped(file, features, None)
+        self.read_with(file, ReadOptions { features: chosen(features), ..self.options() })
     }
 
-    /// Reads data with labels and perhaps groups for a search.
-    pub(crate) fn read_grouped(&self, file: &Path, features: &[String], group: Option<&str>) -> anyhow::Result<Table> {
-        let features = (!features.is_empty()).then(|| features.iter().map(|f| column(f)).collect());
-        self.read_with(file, ReadOptions { features, group: group.map(column), ..self.options() })
+    /// Reads data with labels for a search, and perhaps a column of groups, as numbers in order of appearance.
+    pub(crate) fn read_grouped(
+        &self,
+        file: &Path,
+        features: &[String],
+        group: Option<&str>,
+    ) -> anyhow::Result<(Table, Option<Vec<u32>>)> {
+        let options = ReadOptions { features: chosen(features), group: group.map(column), ..self.options() };
+        let mut table = self.read_with(file, options)?;
+        let groups = table.groups.take().map(numbered);
+        Ok((table, groups))
     }
 
     /// Reads data for a model.
@@ -66,6 +74,19 @@ impl DataArgs {
         let _spinner = Spinner::start(format!("reading {}", file.display()));
         Ok(m3svm_io::read(file, &options)?)
     }
+}
+
+fn chosen(features: &[String]) -> Option<Vec<Column>> {
+    (!features.is_empty()).then(|| features.iter().map(|f| column(f)).collect())
+}
+
+fn numbered(groups: Vec<String>) -> Vec<u32> {
+    let mut known = HashMap::new();
+    let number = |group| {
+        let next = known.len() as u32;
+        *known.entry(group).or_insert(next)
+    };
+    groups.into_iter().map(number).collect()
 }
 
 fn column(typed: &str) -> Column {

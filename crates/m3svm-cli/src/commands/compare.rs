@@ -1,49 +1,82 @@
 //! `m3svm compare`.
 
-use m3svm::Method;
-use m3svm::select::{Compared, Comparison, Journal, Setting};
-use m3svm::text::plain;
+use anyhow::bail;
+use m3svm::select::{CLEAR, Compared, Comparison, Journal};
+use m3svm::text::{p_value, seconds};
+use m3svm::{Dataset, Method};
+use m3svm_report::{Report, comparison_sections};
 use serde_json::{Value, json};
 
 use crate::args::CompareArgs;
-use crate::files::check_output;
+use crate::commands::train::title;
+use crate::files::{check_outputs, print_beside};
 use crate::progress::SearchWatcher;
 use crate::report::{self, digits, plural, tell, upper};
 use crate::{print, table};
 
-/// Differences with a p-value below this are called clear.
-const LEVEL: f64 = 0.05;
-
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
-    if let Some(journal) = &args.resume {
-        check_output(journal, &[&args.file])?;
-    }
-    let read = args.data.read(&args.file, &args.features)?;
-    let file = report::file(&read.file);
+    check_outputs(&[("report", &args.report), ("journal", &args.resume)], &args.file, args.json)?;
+    let (read, groups) = args.data.read_grouped(&args.file, &args.features, args.groups.as_deref())?;
+    let title = title(&read);
     let data = read.into_dataset()?;
     let (methods, comparison) = args.comparison(data.classes().len())?;
     let journal = match &args.resume {
-        Some(path) => Journal::open_comparison(path, &comparison, &data, None)?,
+        Some(path) => Journal::open_comparison(path, &comparison, &data, groups.as_deref())?,
         None => Journal::none(),
     };
     if journal.fits() > 0 {
-        tell("note", &format!("{} taken from the journal", plural(journal.fits(), "fit")));
+        tell("note", &format!("{} are taken from the journal", plural(journal.fits(), "fit")));
     }
     let watcher = SearchWatcher::start("comparing")?;
-    let all = comparison.run(&data, None, &journal, &|at| watcher.step(at));
+    let all = comparison.run(&data, groups.as_deref(), &journal, &|at| watcher.step(at));
     drop(watcher);
-    let all = all?;
-    if all.len() < methods.len() {
-        let kept = if args.resume.is_some() { "; the same command goes on from here" } else { "" };
-        tell("note", &format!("interrupted; {} of {} are compared{kept}", all.len(), plural(methods.len(), "method")));
+    let whole = methods.len();
+    let found: Vec<(Method, Compared)> = methods.into_iter().zip(all?).collect();
+    if found.len() == whole {
+        if let Some(path) = &args.report {
+            page(title.trim_end(), args, &data, &comparison, &found).write(path)?;
+        }
     }
-    let found: Vec<(Method, Compared)> = methods.into_iter().zip(all).collect();
-    if args.json {
-        return print(&format!("{}\n", as_json(&found)));
+    let text = match args.json {
+        true => format!("{}\n", as_json(&found)),
+        false => format!("{title}{}", summary(&comparison, &found)),
+    };
+    if found.len() == whole {
+        return print_beside(&[&args.report], &text);
     }
-    let (rows, classes) = (plural(data.rows(), "row"), plural(data.classes().len(), "class"));
-    let title = format!("{file}: {rows}, {}, {classes}\n", plural(data.x().cols(), "feature"));
-    print(&format!("{title}{}", summary(&comparison, &found)))
+    if !found.is_empty() {
+        print(&text)?;
+    }
+    let done = format!("interrupted; {} of {} are compared", found.len(), plural(whole, "method"));
+    match &args.resume {
+        Some(path) => bail!("{done}, and the same command goes on from {}", report::file(path)),
+        None => bail!("{done}"),
+    }
+}
+
+/// The report: the settings in our words, then what the library of reports has to say.
+fn page(
+    title: &str,
+    args: &CompareArgs,
+    data: &Dataset<'_>,
+    comparison: &Comparison,
+    found: &[(Method, Compared)],
+) -> Report {
+    let spec = comparison.searches.first().map(|search| &search.spec);
+    let mut facts = vec![
+        ("classes", format!("{}: {}", data.classes().len(), report::names(data.classes(), 56))),
+        ("methods", found.iter().map(|(method, _)| method.name()).collect::<Vec<_>>().join(", ")),
+        ("folds", comparison.folds.to_string()),
+        ("repeats", comparison.repeats.to_string()),
+        ("inner folds", comparison.searches.first().map_or_else(String::new, |search| search.folds.to_string())),
+        ("seed", comparison.seed.to_string()),
+        ("scaling", spec.map_or("", |spec| spec.scaling.name()).into()),
+    ];
+    facts.extend(args.groups.as_ref().map(|groups| ("groups", groups.clone())));
+    facts.extend(spec.and_then(|spec| report::class_weights(&spec.class_weight)).map(|w| ("class weights", w)));
+    let report = Report::new(title).section("Settings").facts(&facts);
+    let found: Vec<(&str, &Compared)> = found.iter().map(|(method, it)| (method.name(), it)).collect();
+    comparison_sections(report, comparison, &found)
 }
 
 fn summary(comparison: &Comparison, found: &[(Method, Compared)]) -> String {
@@ -59,38 +92,23 @@ fn summary(comparison: &Comparison, found: &[(Method, Compared)]) -> String {
             seconds(it.model.training().seconds),
             seconds(it.predict_seconds),
             digits(it.model.min_margin().0, 3),
-            settings(&it.usual),
+            it.usual.to_string(),
         ]);
     }
     let mut text = table::table(&rows, 1);
-    let clear = order.iter().filter(|(_, it)| it.p_value.is_some_and(|p| p < LEVEL)).count();
+    let clear = order.iter().filter(|(_, it)| it.p_value.is_some_and(|p| p < CLEAR)).count();
     let (folds, repeats) = (comparison.folds, plural(comparison.repeats, "repeat"));
     let gap = found.iter().filter_map(|(_, it)| it.model.certificate().relative_gap()).fold(0.0, f64::max);
     text += &format!(
         "\n  Accuracy: mean ± standard deviation over {folds} folds and {repeats}, each method\n  \
          tuned on the training part only. p-value: corrected paired t-test against the\n  \
-         best; {clear} of {} clearly behind it (below {LEVEL}). Fit, predict, margin: on all\n  \
-         rows with the settings chosen most often; relative duality gaps at most {}.\n",
+         best; {clear} of {} clearly behind it (below {CLEAR}).\n  \
+         Fit, predict, margin: on all rows with the settings chosen most often;\n  \
+         relative duality gaps at most {}.\n",
         plural(order.len().saturating_sub(1), "method"),
         upper(gap)
     );
     text
-}
-
-/// A p-value with two digits.
-fn p_value(p: f64) -> String {
-    if p < 0.001 { "<0.001".into() } else { format!("{p:.3}") }
-}
-
-/// A time for people.
-fn seconds(value: f64) -> String {
-    if value < 1.0 { format!("{} ms", digits(1e3 * value, 2)) } else { format!("{} s", digits(value, 3)) }
-}
-
-fn settings(setting: &Setting) -> String {
-    let parts = [("λ", setting.lambda), ("p", setting.p)];
-    let parts: Vec<String> = parts.iter().filter_map(|(name, v)| v.map(|v| format!("{name} {}", plain(v)))).collect();
-    parts.join(", ")
 }
 
 fn as_json(found: &[(Method, Compared)]) -> Value {

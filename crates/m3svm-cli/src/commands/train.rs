@@ -1,17 +1,15 @@
 //! `m3svm train`.
 
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::bail;
 use m3svm::metrics::Metrics;
-use m3svm::{AnyLoss, Dataset, Model, Stop};
+use m3svm::{AnyLoss, Dataset, Model, Progress, Stop};
 use m3svm_io::Table;
 use m3svm_report::{Report, Step, convergence_section, model_sections, quality_sections};
 use serde_json::{Value, json};
 
 use crate::args::TrainArgs;
-use crate::files::{check_output, is_stdout, same_output};
+use crate::files::{check_outputs, print_beside};
 use crate::progress::Watcher;
 use crate::report::{self, names, plural, tell};
 use crate::trace::Trace;
@@ -19,7 +17,8 @@ use crate::{print, table};
 
 pub(crate) fn run(args: &TrainArgs) -> anyhow::Result<()> {
     let spec = args.spec.spec()?;
-    check_outputs(args)?;
+    let outputs = [("model", &args.output), ("trace", &args.trace), ("report", &args.report)];
+    check_outputs(&outputs, &args.file, args.json)?;
     let warm = args.warm_start.as_ref().map(Model::load).transpose()?;
     if !spec.penalty.as_dyn().convex() {
         tell("note", "p < 1 is not convex: the result is a local optimum without a certificate");
@@ -40,8 +39,8 @@ pub(crate) fn run(args: &TrainArgs) -> anyhow::Result<()> {
     let mut steps = Vec::new();
     let fitted = spec.fit_owned(data, warm.as_ref(), &mut |at| {
         trace.iter_mut().for_each(|trace| trace.step(at));
-        if args.report.is_some() && !at.inner {
-            steps.push(Step { iteration: at.iteration, objective: at.objective, relative_gap: at.relative_gap });
+        if args.report.is_some() {
+            steps.extend(step(at));
         }
         watcher.step(at)
     });
@@ -65,32 +64,7 @@ pub(crate) fn run(args: &TrainArgs) -> anyhow::Result<()> {
     if args.json {
         return print(&format!("{}\n", as_json(&model)));
     }
-    let text = summary(&title, &model, args.output.as_deref());
-    // A model or a report is there already.
-    if args.output.iter().chain(&args.report).any(|path| is_stdout(path)) {
-        // Nobody is there to be told if this fails.
-        let _ = io::stderr().write_all(text.as_bytes());
-        return Ok(());
-    }
-    print(&text)
-}
-
-fn check_outputs(args: &TrainArgs) -> anyhow::Result<()> {
-    let outputs = [("model", &args.output), ("trace", &args.trace), ("report", &args.report)];
-    let given: Vec<(&str, &PathBuf)> =
-        outputs.into_iter().filter_map(|(what, path)| Some((what, path.as_ref()?))).collect();
-    for (_, path) in &given {
-        check_output(path, &[&args.file])?;
-    }
-    for (i, (what, path)) in given.iter().enumerate() {
-        if let Some((other, _)) = given[..i].iter().find(|(_, earlier)| same_output(earlier, path)) {
-            bail!("{}: the {other} and the {what} cannot be the same file", path.display());
-        }
-        if args.json && *what != "trace" && is_stdout(path) {
-            bail!("`--json` and the {what} cannot both go to standard output");
-        }
-    }
-    Ok(())
+    print_beside(&[&args.output, &args.report], &summary(&title, &model, args.output.as_deref()))
 }
 
 /// What was read, in one line.
@@ -101,6 +75,11 @@ pub(crate) fn title(read: &Table) -> String {
     };
     let (rows, features) = (plural(read.rows(), "row"), plural(read.x.cols(), "feature"));
     format!("{}: {rows}, {features}{label}\n", report::file(&read.file))
+}
+
+/// What the curve of a report needs of an iteration.
+pub(crate) fn step(at: &Progress) -> Option<Step> {
+    (!at.inner).then_some(Step { iteration: at.iteration, objective: at.objective, relative_gap: at.relative_gap })
 }
 
 fn summary(title: &str, model: &Model, output: Option<&Path>) -> String {

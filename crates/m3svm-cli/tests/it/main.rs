@@ -5,6 +5,7 @@
 
 #[cfg(unix)]
 mod browser;
+mod compare;
 mod errors;
 mod help;
 mod outputs;

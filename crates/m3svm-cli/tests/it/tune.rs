@@ -104,8 +104,67 @@ fn a_journal_is_gone_on_from() {
     again.as_object_mut().unwrap().remove("seconds");
     assert_eq!(again, whole);
     assert_snapshot!(lab.error(&format!("{options} --folds 4 --resume journal").replace("--folds 3", "")), @"error: journal: not the journal of this search: it belongs to a search with other data or other settings");
-    assert_snapshot!(lab.error("tune iris.csv --resume iris.csv"), @"error: iris.csv: the journal would replace the input");
+    assert_snapshot!(lab.error("tune iris.csv --resume iris.csv"), @"error: iris.csv: the output would replace the input iris.csv");
     assert_snapshot!(lab.error("tune iris.csv --resume a -o a"), @"error: a: the model and the journal cannot be the same file");
+}
+
+#[test]
+fn a_report_has_the_choice_and_the_model() {
+    let lab = Lab::iris();
+    let text = lab.text("tune iris.csv --p 2,4 --lambda 1e-2:1:3 --folds 3 --report page.html");
+    assert!(text.contains("not written (no -o)"), "{text}");
+    let page = lab.read("page.html");
+    for part in ["best mean", "one standard error", "Accuracy by λ and p", "Margins between classes", "Convergence"] {
+        assert!(page.contains(part), "{part}");
+    }
+    // Confusions are those of rows that the training has not seen.
+    assert!(page.contains("Confusion matrix on the rows left out"));
+    assert_eq!(page.matches("<figure>").count(), 4);
+    let curve = |options: &str| {
+        lab.text(&format!("tune iris.csv {options} --folds 2 --report page.html"));
+        lab.read("page.html")
+    };
+    let page = curve("--method lr --lambda 0.1:10:3 --nested");
+    assert!(page.contains("Accuracy by λ<") && page.contains("nested search"));
+    assert!(curve("--p 1:3 --lambda 0.1").contains("Accuracy by p<"));
+    let single = curve("--p 2 --lambda 0.1");
+    assert!(!single.contains("Accuracy by") && single.contains("Of 1 setting,"));
+    assert_snapshot!(lab.error("tune iris.csv --report iris.csv"), @"error: iris.csv: the output would replace the input iris.csv");
+    assert_snapshot!(lab.error("tune iris.csv -o a --report ./a"), @"error: ./a: the model and the report cannot be the same file");
+    assert_snapshot!(lab.error("tune iris.csv --json --report -"), @"error: `--json` and the report cannot both go to standard output");
+    let output = lab.run("tune iris.csv --p 2 --lambda 0.1 --report -");
+    assert!(stdout(&output).starts_with("<!DOCTYPE html>") && stdout(&output).ends_with("</html>\n"));
+    assert!(stderr(&output).contains("certificate"));
+    assert_eq!(lab.files(), ["iris.csv", "page.html"]);
+}
+
+#[test]
+fn bad_input_is_explained() {
+    let lab = Lab::iris();
+    assert_snapshot!(lab.error("tune iris.csv --folds 51"), @"error: `folds` must be at most the number of rows of the largest class (50), found 51");
+    assert_snapshot!(lab.error("tune iris.csv --folds 50 --nested"), @"error: the training part of a fold has 49 rows of the largest class, too few for the 50 folds of the search inside it");
+    assert_snapshot!(lab.error("tune iris.csv --method topk --k 3"), @"error: `k` must be less than the number of classes, found 3 with 3 classes");
+    assert_snapshot!(lab.error("tune iris.csv --class-weight rose=2"), @"error: `class-weight` must name classes of the data, found rose");
+    assert_snapshot!(stderr(&lab.run("tune iris.csv --lambda=")), @"
+    error: invalid value '' for '--lambda <RANGE>': `range` must be a number, or numbers as in 1:8 or 1e-4:1e-1:10, found ``
+
+    For more information, try '--help'.
+    ");
+    assert_eq!(lab.files(), ["iris.csv"]);
+}
+
+#[test]
+fn features_without_variance_change_nothing() {
+    let lab = Lab::iris();
+    let constant = lab
+        .read("iris.csv")
+        .lines()
+        .enumerate()
+        .fold(String::new(), |text, (i, line)| text + if i == 0 { "same," } else { "7," } + line + "\n");
+    lab.write("constant.csv", &constant);
+    let settings =
+        |file: &str| answer(&lab, &format!("tune {file} --p 2,4 --lambda 1e-2:1:3 --json"))["settings"].take();
+    assert_eq!(settings("constant.csv"), settings("iris.csv"));
 }
 
 #[test]

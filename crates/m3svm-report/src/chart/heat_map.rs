@@ -17,6 +17,8 @@ const MOST_TIPS: usize = 40;
 const MOST_NAME: f64 = 130.0;
 /// Width of the colour bar.
 const BAR: f64 = 12.0;
+/// Its least height, for the sake of its title.
+const LEAST_BAR: f64 = 90.0;
 
 /// Rows and columns that are outlined.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +84,7 @@ impl HeatMap {
         self.draw_outline(&mut canvas, &layout);
         let bottom = self.draw_names(&mut canvas, &layout);
         let right = self.draw_bar(&mut canvas, &layout, &scale);
-        Figure::new(&self.title, self.description(), right, bottom.max(layout.top + 60.0), canvas)
+        Figure::new(&self.title, self.description(), right, bottom.max(layout.top + LEAST_BAR), canvas)
     }
 
     fn shape(&self) -> (usize, usize) {
@@ -220,7 +222,7 @@ impl HeatMap {
 
     /// The colours and what they mean; returns the width of the figure.
     fn draw_bar(&self, canvas: &mut Canvas, layout: &Layout, scale: &Scale) -> f64 {
-        let (x, height) = (layout.left + layout.size.0 + 16.0, layout.size.1.clamp(60.0, 240.0));
+        let (x, height) = (layout.left + layout.size.0 + 16.0, layout.size.1.clamp(LEAST_BAR, 240.0));
         // The title of the columns may be wider than they are.
         let least = layout.left + width(&self.column_title, TEXT).min(layout.size.0.max(MOST_NAME)) + 8.0;
         if self.values.iter().flatten().all(|v| !self.scale.shows(*v)) {

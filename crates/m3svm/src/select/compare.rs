@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::fold_data::FoldData;
-use super::folds::{Fold, folds};
+use super::folds::{Fold, check_inner, folds};
 use super::grid::{Grid, Setting};
 use super::journal::Journal;
 use super::path::follow;
@@ -73,11 +73,14 @@ impl Comparison {
         if self.repeats == 0 {
             return Err(Error::param("repeats", 0, "be at least 1"));
         }
-        self.searches.iter().try_for_each(Search::check)?;
+        self.searches.iter().try_for_each(|search| search.check_for(data))?;
         let mut outer = Vec::new();
         for repeat in 0..self.repeats {
             outer.extend(folds(data.y(), groups, self.folds, self.seed, repeat)?);
         }
+        let mut inner: Vec<(usize, u64)> = self.searches.iter().map(|s| (s.folds, s.spec.seed)).collect();
+        inner.dedup();
+        inner.iter().try_for_each(|(folds, seed)| check_inner(&outer, data.y(), groups, *folds, *seed))?;
         let control = Control::new(watch);
         self.searches.iter().for_each(|search| control.plan(outer.len() * (search.most_fits() + 1)));
         let mut all = Vec::new();

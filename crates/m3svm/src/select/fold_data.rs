@@ -1,12 +1,16 @@
 //! The rows of one fold, made ready once for all the fits on it.
 
+use std::ops::ControlFlow;
+
 use super::folds::Fold;
+use super::search::Control;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::model::{argmax, class_scores, raw_scores};
 use crate::scale::Scaler;
 use crate::scheme::Scheme;
+use crate::solver::{Solution, Stop};
 use crate::spec::Spec;
 
 /// Probabilities below this count as this: one confident mistake shall not make the log-loss infinite.
@@ -39,14 +43,21 @@ impl FoldData {
         Ok(Self { train, x, y: pick(&fold.test), weights })
     }
 
+    /// Fits the training rows; `None` if the watcher has put an end to it.
+    pub(super) fn fit(&self, spec: &Spec, start: Vec<f64>, control: &Control<'_>) -> Result<Option<Solution>> {
+        let mut watch = |_: &_| if control.go_on() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
+        let (found, _) = spec.solve(&self.train, start, &mut watch)?;
+        Ok(Some(found).filter(|found| found.stop != Stop::Interrupted))
+    }
+
+    /// The classes that parameters predict for the test rows.
+    pub(super) fn predict(&self, spec: &Spec, theta: &[f64]) -> Vec<u32> {
+        self.scores(spec, theta).chunks_exact(self.train.classes().len()).map(argmax).collect()
+    }
+
     /// How well parameters predict the test rows.
     pub(super) fn score(&self, spec: &Spec, theta: &[f64]) -> (f64, Option<f64>) {
-        let c = self.train.classes().len();
-        let scorers = spec.scheme.scorers(c);
-        let (weights, intercept) = theta.split_at(self.x.cols() * scorers);
-        let none = vec![0.0; scorers];
-        let intercept = if intercept.is_empty() { &none } else { intercept };
-        let mut z = class_scores(spec.scheme, raw_scores(&self.x, weights, intercept), c);
+        let (c, mut z) = (self.train.classes().len(), self.scores(spec, theta));
         let weight = |i: usize| self.weights.as_ref().map_or(1.0, |w| w[i]);
         let total: f64 = (0..self.y.len()).map(weight).sum();
         let (mut right, mut lost, mut known) = (0.0, 0.0, spec.scheme == Scheme::Joint);
@@ -56,5 +67,15 @@ impl FoldData {
             lost -= weight(i) * z[y as usize].max(LEAST_PROBABILITY).ln();
         }
         (right / total, known.then_some(lost / total))
+    }
+
+    /// Scores of the test rows, class by class.
+    fn scores(&self, spec: &Spec, theta: &[f64]) -> Vec<f64> {
+        let c = self.train.classes().len();
+        let scorers = spec.scheme.scorers(c);
+        let (weights, intercept) = theta.split_at(self.x.cols() * scorers);
+        let none = vec![0.0; scorers];
+        let intercept = if intercept.is_empty() { &none } else { intercept };
+        class_scores(spec.scheme, raw_scores(&self.x, weights, intercept), c)
     }
 }

@@ -59,6 +59,18 @@ pub fn folds(y: &[u32], groups: Option<&[u32]>, folds: usize, seed: u64, repeat:
     Ok((0..folds).map(part).collect())
 }
 
+/// Refuses inner folds that the training part of some outer fold has too few rows for: before any work, and not in the middle of it.
+pub(super) fn check_inner(outer: &[Fold], y: &[u32], groups: Option<&[u32]>, inner: usize, seed: u64) -> Result<()> {
+    for fold in outer {
+        let pick = |all: &[u32]| fold.train.iter().map(|&i| all[i as usize]).collect::<Vec<u32>>();
+        match folds(&pick(y), groups.map(pick).as_deref(), inner, seed, 0) {
+            Err(Error::Folds { folds, most, what }) => return Err(Error::InnerFolds { folds, most, what }),
+            other => other?,
+        };
+    }
+    Ok(())
+}
+
 /// The fold in which each row is tested; `None` for rows that are always trained on.
 fn assign(y: &[u32], folds: usize, random: &mut ChaCha8Rng) -> Result<Vec<Option<usize>>> {
     let mut members: Vec<Vec<u32>> = vec![Vec::new(); y.iter().max().map_or(0, |k| *k as usize + 1)];
@@ -93,6 +105,19 @@ mod tests {
         assert_eq!(many, "`folds` must be at most the number of rows of the largest class (3), found 4");
         let groups = refused(&[0, 1, 0, 1], Some(&[7, 7, 9, 9]), 3);
         assert_eq!(groups, "`folds` must be at most the number of groups that can be tested (2), found 3");
+    }
+
+    #[test]
+    fn inner_folds_are_checked_in_every_training_part() {
+        let y = [0, 0, 0, 1, 1, 1];
+        let outer = folds(&y, None, 3, 0, 0).unwrap();
+        assert!(check_inner(&outer, &y, None, 2, 0).is_ok());
+        let refused = check_inner(&outer, &y, None, 3, 0).unwrap_err().to_string();
+        let expected = "the training part of a fold has 2 rows of the largest class, too few for the 3 folds of the search inside it";
+        assert_eq!(refused, expected);
+        let groups = [0, 1, 2, 0, 1, 2];
+        let outer = folds(&y, Some(&groups), 3, 0, 0).unwrap();
+        assert!(check_inner(&outer, &y, Some(&groups), 3, 0).unwrap_err().to_string().contains("2 groups"));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The settings that are tried: values of λ and of p, as users type them and by default.
 
+use std::fmt;
 use std::str::FromStr;
 
 use serde::Serialize;
@@ -8,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::method::Method;
 use crate::penalty::AnyPenalty;
 use crate::spec::Spec;
+use crate::text::short;
 
 /// Most values that a range may have.
 const MOST: usize = 10_000;
@@ -110,6 +112,17 @@ pub struct Setting {
     pub lambda: Option<f64>,
     /// Its power.
     pub p: Option<f64>,
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.lambda, self.p) {
+            (Some(lambda), Some(p)) => write!(f, "λ {}, p {}", short(lambda), short(p)),
+            (Some(lambda), None) => write!(f, "λ {}", short(lambda)),
+            (None, Some(p)) => write!(f, "p {}", short(p)),
+            (None, None) => f.write_str("the one setting"),
+        }
+    }
 }
 
 impl Setting {

@@ -6,7 +6,7 @@
 use serde::Serialize;
 
 use super::fold_data::FoldData;
-use super::folds::folds;
+use super::folds::{check_inner, folds};
 use super::grid::Setting;
 use super::journal::Journal;
 use super::path::{Score, follow};
@@ -39,6 +39,13 @@ pub struct Nested {
 }
 
 impl Search {
+    /// Refuses data with too few rows for folds within folds.
+    pub fn check_nested(&self, data: &Dataset<'_>, groups: Option<&[u32]>) -> Result<()> {
+        self.check_for(data)?;
+        let outer = folds(data.y(), groups, self.folds, self.spec.seed, 0)?;
+        check_inner(&outer, data.y(), groups, self.folds, self.spec.seed)
+    }
+
     /// Runs the whole search once per outer fold, without the rows of that fold, and tests what it chooses on them.
     pub fn nested(
         &self,
@@ -47,7 +54,7 @@ impl Search {
         journal: &Journal,
         watch: &SearchWatch<'_>,
     ) -> Result<Nested> {
-        self.check()?;
+        self.check_nested(data, groups)?;
         let control = Control::new(watch);
         control.plan(self.folds * self.most_fits());
         let mut outer = Vec::new();

@@ -1,7 +1,5 @@
 //! Fits of many settings on one fold, each from where its neighbour ended.
 
-use std::ops::ControlFlow;
-
 use serde::{Deserialize, Serialize};
 
 use super::fold_data::FoldData;
@@ -45,11 +43,7 @@ pub(super) fn follow(
             false => spec.origin(&fold.train),
         };
         let spec = setting.apply(spec);
-        let mut watch = |_: &_| if control.go_on() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
-        let (found, _) = spec.solve(&fold.train, start, &mut watch)?;
-        if found.stop == Stop::Interrupted {
-            return Ok(None);
-        }
+        let Some(found) = fold.fit(&spec, start, control)? else { return Ok(None) };
         let (accuracy, log_loss) = fold.score(&spec, &found.theta);
         let converged = found.stop == Stop::Converged;
         scores.push(Score { accuracy, log_loss, iterations: found.iterations, converged });

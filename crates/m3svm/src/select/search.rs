@@ -66,6 +66,12 @@ impl Search {
         self.grid.check(&self.spec)
     }
 
+    /// The same, and refuses data that the method cannot learn from.
+    pub(super) fn check_for(&self, data: &Dataset<'_>) -> Result<()> {
+        self.check()?;
+        self.spec.check_for(data.classes().len())
+    }
+
     /// Tries all settings. `groups` has one number per row; rows with the same number are never divided between training and test.
     pub fn run(
         &self,
@@ -74,7 +80,7 @@ impl Search {
         journal: &Journal,
         watch: &SearchWatch<'_>,
     ) -> Result<SearchResult> {
-        self.check()?;
+        self.check_for(data)?;
         let control = Control::new(watch);
         control.plan(self.most_fits());
         Work { search: self, data, groups, splits: None, journal, control: &control, scope: 0 }.run()
@@ -83,7 +89,7 @@ impl Search {
     /// Tries all settings on splits that the caller has made; `folds`, `repeats` and `discard` mean nothing then.
     pub fn run_on(&self, data: &Dataset<'_>, splits: &[Fold], watch: &SearchWatch<'_>) -> Result<SearchResult> {
         let search = Self { folds: splits.len(), repeats: 1, discard: false, ..self.clone() };
-        search.check()?;
+        search.check_for(data)?;
         if splits.is_empty() {
             return Err(Error::param("splits", 0, "be at least 1"));
         }

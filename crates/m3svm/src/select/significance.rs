@@ -2,6 +2,9 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
+/// Differences with a p-value below this are called clear.
+pub const CLEAR: f64 = 0.05;
+
 /// Two-sided p-value of the mean difference of paired accuracies from repeated cross-validation: Student's t with the variance of Nadeau
 /// and Bengio (2003). Folds share training rows, so the plain variance is too small; theirs is `(1/m + test/train)·s²` for m
 /// folds. Equal accuracies in every fold give 1.

@@ -68,6 +68,35 @@ fn a_search_finds_what_separate_fits_find() {
 }
 
 #[test]
+fn rows_left_out_are_predicted_as_the_search_has_judged_them() {
+    let data = Problem::random(304, 60, 4, 3).weighted(5).dense();
+    let weight = |i: u32| data.weights().map_or(1.0, |w| w[i as usize]);
+    let mut failures = Vec::new();
+    for method in Method::ALL {
+        let search = Search { warm_starts: false, ..small(method.spec()) };
+        let outcome = run(&search, &data).chosen(Rule::BestMean).clone();
+        let left_out = search.out_of_fold(outcome.setting, &data, None, &|_| ControlFlow::Continue(())).unwrap();
+        assert_eq!(left_out.rows, (0..60).collect::<Vec<u32>>());
+        let right = |i: &&u32| left_out.predicted[**i as usize] == data.y()[**i as usize];
+        let split = folds(data.y(), None, search.folds, search.spec.seed, 0).unwrap();
+        let accuracies: Vec<f64> = split
+            .iter()
+            .map(|fold| {
+                let hits: f64 = fold.test.iter().filter(right).map(|i| weight(*i)).sum();
+                hits / fold.test.iter().map(|i| weight(*i)).sum::<f64>()
+            })
+            .collect();
+        if far(&accuracies, &outcome.accuracies) > 1e-12 {
+            failures.push(format!("{}: {accuracies:?}, {:?}", method.name(), outcome.accuracies));
+        }
+        let metrics = left_out.metrics(&data).unwrap();
+        let hits: f64 = left_out.rows.iter().filter(right).map(|i| weight(*i)).sum();
+        assert!(apart(metrics.accuracy, hits / (0..60).map(weight).sum::<f64>()) < 1e-12);
+    }
+    none(&failures);
+}
+
+#[test]
 fn a_warm_start_leads_to_the_optimum_of_a_cold_one_in_fewer_steps() {
     let data = Problem::iris().dense();
     let (mut cold_steps, mut warm_steps) = (0, 0);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use m3svm::select::{Outcome, Rule, Setting};
-use m3svm::text::plain;
+use m3svm::text::short;
 use serde_json::{Value, json};
 
 use super::Tuned;
@@ -12,7 +12,7 @@ use crate::table;
 
 impl Tuned<'_> {
     pub(super) fn text(&self, output: Option<&Path>) -> String {
-        let Self { search, found, nested, model, seconds } = self;
+        let Self { search, found, nested, model, seconds, .. } = self;
         let best = found.chosen(Rule::BestMean);
         let mut lines = match model {
             Some(model) => report::settings(model),
@@ -41,7 +41,7 @@ impl Tuned<'_> {
         format!("{}{}", table::list(&lines), self.map())
     }
 
-    fn folds(&self) -> String {
+    pub(super) fn folds(&self) -> String {
         let folds = self.search.folds;
         match self.search.repeats {
             1 => folds.to_string(),
@@ -49,7 +49,7 @@ impl Tuned<'_> {
         }
     }
 
-    fn work(&self, seconds: f64) -> String {
+    pub(super) fn work(&self, seconds: f64) -> String {
         let dropped = self.discarded();
         let dropped = if dropped > 0 { format!(", {} discarded", plural(dropped, "setting")) } else { String::new() };
         format!("{}{dropped}, {} s", plural(self.found.fits, "fit"), digits(seconds, 2))
@@ -76,8 +76,8 @@ impl Tuned<'_> {
         text += if ps.is_empty() { "" } else { " (lines) and p (columns)" };
         text += "; * best";
         text += if self.discarded() > 0 { ", - discarded\n" } else { "\n" };
-        let rows: Vec<String> = lambdas.iter().map(|v| number(*v)).collect();
-        let columns = if ps.is_empty() { vec!["mean".into()] } else { ps.iter().map(|p| number(*p)).collect() };
+        let rows: Vec<String> = lambdas.iter().map(|v| short(*v)).collect();
+        let columns = if ps.is_empty() { vec!["mean".into()] } else { ps.iter().map(|p| short(*p)).collect() };
         let cell = |row: usize, column: usize| {
             let setting = Setting { lambda: lambdas.get(row).copied(), p: ps.get(column).copied() };
             let at = outcomes.iter().position(|o| o.setting == setting);
@@ -97,7 +97,7 @@ impl Tuned<'_> {
     }
 
     pub(super) fn as_json(&self, rows: usize, features: usize, classes: usize) -> Value {
-        let Self { search, found, nested, model, seconds } = self;
+        let Self { search, found, nested, model, seconds, .. } = self;
         let chosen = |rule| {
             let Outcome { setting, mean, sd, .. } = found.chosen(rule);
             json!({"lambda": setting.lambda, "p": setting.p, "mean": mean, "sd": sd})
@@ -152,14 +152,8 @@ impl Tuned<'_> {
 /// "lambda 0.01, p 4".
 fn named(setting: &Setting) -> String {
     let parts = [("lambda", setting.lambda), ("p", setting.p)];
-    let parts: Vec<String> = parts.iter().filter_map(|(name, v)| v.map(|v| format!("{name} {}", number(v)))).collect();
+    let parts: Vec<String> = parts.iter().filter_map(|(name, v)| v.map(|v| format!("{name} {}", short(v)))).collect();
     if parts.is_empty() { "the one setting".into() } else { parts.join(", ") }
-}
-
-/// A value of a grid: four digits suffice to find it.
-fn number(value: f64) -> String {
-    let rounded: f64 = format!("{value:.3e}").parse().unwrap_or(value);
-    plain(rounded)
 }
 
 fn spread(mean: f64, sd: f64) -> String {
