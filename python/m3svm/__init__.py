@@ -13,14 +13,20 @@ True
 0.973, smallest margin 0.345
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from ._core import __version__
-from ._decomposed import OneVsOneSVMClassifier, OneVsRestSVMClassifier
-from ._hinge import M3SVMClassifier, MSVMClassifier, WestonWatkinsClassifier
-from ._logistic import ISM3Classifier, MultinomialLogisticRegression, PairwiseLogisticRegression
-from ._model_file import load
-from ._search import M3SVMClassifierCV
-from ._sparse import SparseMultinomialLogisticRegression
-from ._top import CrammerSingerClassifier, TopKSVMClassifier
+
+if TYPE_CHECKING:
+    from . import plots
+    from ._decomposed import OneVsOneSVMClassifier, OneVsRestSVMClassifier
+    from ._hinge import M3SVMClassifier, MSVMClassifier, WestonWatkinsClassifier
+    from ._logistic import ISM3Classifier, MultinomialLogisticRegression, PairwiseLogisticRegression
+    from ._model_file import load
+    from ._search import M3SVMClassifierCV
+    from ._sparse import SparseMultinomialLogisticRegression
+    from ._top import CrammerSingerClassifier, TopKSVMClassifier
 
 __all__ = [
     "CrammerSingerClassifier",
@@ -37,4 +43,37 @@ __all__ = [
     "WestonWatkinsClassifier",
     "__version__",
     "load",
+    "plots",
 ]
+
+# Where the names above are. They are imported when they are first asked for, since all of them need scikit-learn: that alone takes
+# several times as long to import as NumPy.
+_HOMES = {
+    "CrammerSingerClassifier": "_top",
+    "ISM3Classifier": "_logistic",
+    "M3SVMClassifier": "_hinge",
+    "M3SVMClassifierCV": "_search",
+    "MSVMClassifier": "_hinge",
+    "MultinomialLogisticRegression": "_logistic",
+    "OneVsOneSVMClassifier": "_decomposed",
+    "OneVsRestSVMClassifier": "_decomposed",
+    "PairwiseLogisticRegression": "_logistic",
+    "SparseMultinomialLogisticRegression": "_sparse",
+    "TopKSVMClassifier": "_top",
+    "WestonWatkinsClassifier": "_hinge",
+    "load": "_model_file",
+    "plots": "plots",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = import_module(f".{_HOMES[name]}", __name__)
+    value = home if name == _HOMES[name] else getattr(home, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -12,13 +12,16 @@ use crate::matrix::Matrix;
 use crate::pool::pool;
 use crate::settings::to_dict;
 
-/// A trained linear classifier. Immutable; its pickle is its model file.
+/// Iteration, objective and relative gap (where it was computed) of every step of a training.
+pub(crate) type Trace = Vec<(usize, f64, Option<f64>)>;
+
+/// A trained linear classifier, with the way it took if it was trained here. Immutable; its pickle is its model file and that way.
 #[pyclass(frozen, name = "Model", module = "m3svm._core")]
-pub(crate) struct PyModel(Model);
+pub(crate) struct PyModel(Model, Trace);
 
 impl PyModel {
-    pub(crate) fn new(model: Model) -> Self {
-        Self(model)
+    pub(crate) fn new(model: Model, trace: Trace) -> Self {
+        Self(model, trace)
     }
 
     pub(crate) fn inner(&self) -> &Model {
@@ -148,6 +151,12 @@ impl PyModel {
         self.0.training().stop.name()
     }
 
+    /// Iteration, objective and relative gap (where it was computed) of every step; empty if the model comes from a file.
+    #[getter]
+    fn trace(&self) -> Trace {
+        self.1.clone()
+    }
+
     #[getter]
     fn has_probabilities(&self) -> bool {
         self.0.has_probabilities()
@@ -167,7 +176,7 @@ impl PyModel {
     /// Reads a model file.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        py.detach(|| Model::load(path)).map(Self).map_err(exception)
+        py.detach(|| Model::load(path)).map(|model| Self(model, Trace::new())).map_err(exception)
     }
 
     /// The content of the model file.
@@ -175,15 +184,16 @@ impl PyModel {
         Ok(PyBytes::new(py, &self.0.to_bytes().map_err(exception)?))
     }
 
-    /// The model in the content of a model file.
+    /// The model in the content of a model file, with the trace of its training if it is known.
     #[staticmethod]
-    fn from_bytes(content: &[u8]) -> PyResult<Self> {
-        Model::from_bytes(content).map(Self).map_err(exception)
+    #[pyo3(signature = (content, trace=None))]
+    fn from_bytes(content: &[u8], trace: Option<Trace>) -> PyResult<Self> {
+        Model::from_bytes(content).map(|model| Self(model, trace.unwrap_or_default())).map_err(exception)
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let py = slf.py();
-        Ok((slf.getattr("from_bytes")?, PyTuple::new(py, [slf.get().to_bytes(py)?])?))
+        Ok((slf.getattr("from_bytes")?, (slf.get().to_bytes(py)?, slf.get().trace()).into_pyobject(py)?))
     }
 
     fn __eq__(&self, other: &Bound<'_, Self>) -> bool {

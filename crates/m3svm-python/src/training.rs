@@ -9,7 +9,7 @@ use pyo3::types::PyDict;
 
 use crate::error::exception;
 use crate::matrix::{Matrix, slice};
-use crate::model::PyModel;
+use crate::model::{PyModel, Trace};
 use crate::pool::pool;
 use crate::settings::{from_dict, named};
 use crate::watched::run;
@@ -63,8 +63,17 @@ pub(crate) fn fit<'py>(
         Some(report) => report.call1(py, (at.iteration, at.objective, at.relative_gap)).map(drop),
         None => Ok(()),
     };
+    let mut trace = Trace::new();
     let (outcome, support) = py.detach(|| {
-        let outcome = run(&pool, report, |watch| spec.fit_watched(&data, start, &mut |at: &Progress| watch(*at)));
+        let outcome = run(&pool, report, |watch| {
+            let mut step = |at: &Progress| {
+                if !at.inner {
+                    trace.push((at.iteration, at.objective, at.relative_gap));
+                }
+                watch(*at)
+            };
+            spec.fit_watched(&data, start, &mut step)
+        });
         let support = outcome.result.as_ref().ok().map(|model| pool.install(|| model.support_vectors(&data)));
         (outcome, support)
     });
@@ -73,7 +82,7 @@ pub(crate) fn fit<'py>(
         return Err(problem);
     }
     let support = support.transpose().map_err(exception)?.flatten();
-    Ok((PyModel::new(outcome.result?), support.map(|rows| PyArray1::from_vec(py, rows.all()))))
+    Ok((PyModel::new(outcome.result?, trace), support.map(|rows| PyArray1::from_vec(py, rows.all()))))
 }
 
 /// Tries all `lams` with all `ps` on splits (row numbers to train and to test on); `None` stands for the library's usual values.
