@@ -7,6 +7,8 @@ TOOLS := $(CURDIR)/target/tools
 export PATH := $(TOOLS)/bin:$(PATH)
 # Python packages for the tests, in the versions of python/constraints.txt.
 VENV := $(CURDIR)/target/venv
+# What is formatted and linted there.
+PYTHON_FOLDERS := python docs/python examples/python
 # What is tested from Rust.
 RUST := --workspace --exclude m3svm-python
 # The bindings are checked without an interpreter: they are the same for all of them.
@@ -14,16 +16,17 @@ WITHOUT_PYTHON := PYO3_NO_PYTHON=1 PYO3_BUILD_EXTENSION_MODULE=1
 
 EXAMPLES := quickstart custom_loss from_file
 
-.PHONY: help test test-rust test-python examples check fmt-check clippy doc deny deny-tool python-check bench bench-selection fmt
+.PHONY: help test test-rust test-python test-wheel python-build docs examples check fmt-check clippy doc deny deny-tool python-check bench bench-selection fmt
 
 help:
 	@echo "make test    all tests, doc tests and examples"
 	@echo "make check   formatting, lints, documentation, licences and advisories"
+	@echo "make docs    the documentation of the Python package, in target/docs"
 	@echo "make fmt     format the code"
 	@echo "make bench-selection   compare a search for lambda and p with the same fits in a loop"
 	@echo "make bench   compare speed with SciPy and Adam; ARGS='--sets glass' picks data sets"
 
-test: test-rust test-python
+test: test-rust test-python test-wheel
 
 # nextest runs tests of different crates side by side, but no doc tests. The bindings are tested from Python.
 test-rust:
@@ -39,10 +42,29 @@ examples:
 	@set -e; for name in $(EXAMPLES); do echo "example $$name"; cargo run --quiet --locked --example $$name; done
 
 # Models are exchanged with the program if `test-rust` has built it.
-test-python: $(VENV)/ready
-	VIRTUAL_ENV=$(VENV) $(VENV)/bin/maturin develop --quiet
+test-python: python-build
 	$(VENV)/bin/stubtest m3svm._core
 	$(VENV)/bin/python -m pytest --quiet
+
+python-build: $(VENV)/ready
+	VIRTUAL_ENV=$(VENV) $(VENV)/bin/maturin develop --quiet --locked
+
+# The package as users get it, in an environment with nothing else. In the dev profile, which `test-python` has built
+# already: optimising again would take minutes and test nothing new. The same for the source distribution: whether it
+# is complete, cargo says without compiling it.
+test-wheel: $(VENV)/ready
+	rm -rf target/wheel
+	$(VENV)/bin/maturin build --quiet --locked --out target/wheel
+	$(VENV)/bin/maturin sdist --quiet --out target/wheel
+	cd target/wheel && tar -xzf m3svm-*.tar.gz && cargo metadata --quiet --format-version 1 --manifest-path m3svm-*/Cargo.toml >sdist.json
+	$(PYTHON) -m venv target/wheel/venv
+	target/wheel/venv/bin/pip install --quiet --disable-pip-version-check --constraint python/constraints.txt target/wheel/*.whl
+	cd target/wheel && venv/bin/python -I $(CURDIR)/python/smoke.py
+
+# Warnings are errors: a reference that leads nowhere, a page that nobody can find.
+docs: python-build
+	$(VENV)/bin/python docs/python/figures.py docs/python/figures
+	$(VENV)/bin/python -m sphinx --quiet --fail-on-warning --keep-going -b html docs/python target/docs
 
 $(VENV)/ready: python/constraints.txt
 	$(PYTHON) -m venv --clear $(VENV)
@@ -63,8 +85,8 @@ doc:
 
 # Formatting, lints and types of the Python package.
 python-check: $(VENV)/ready
-	$(VENV)/bin/ruff format --check python
-	$(VENV)/bin/ruff check python
+	$(VENV)/bin/ruff format --check $(PYTHON_FOLDERS)
+	$(VENV)/bin/ruff check $(PYTHON_FOLDERS)
 	$(VENV)/bin/mypy
 
 # Advisories are a repository that has to be fetched; a machine that cannot reach it checks the rest.
@@ -94,4 +116,4 @@ bench-selection:
 
 fmt: $(VENV)/ready
 	cargo fmt --all
-	$(VENV)/bin/ruff format python
+	$(VENV)/bin/ruff format $(PYTHON_FOLDERS)

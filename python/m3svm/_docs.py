@@ -76,7 +76,7 @@ _ATTRIBUTES = dedent(
         Iterations of the solver.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if they had any.
     """
 )

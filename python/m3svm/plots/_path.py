@@ -158,7 +158,7 @@ class PathDisplay:
             ax,
             means,
             [f"{p:g}" for p in ps],
-            [f"{lam:.2g}" for lam in lams],
+            [f"{lam:.3g}" for lam in lams],
             what="accuracy",
             number=".3f",
             cmap=COLOUR_MAP,
