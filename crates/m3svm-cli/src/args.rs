@@ -2,6 +2,7 @@
 
 mod compare;
 mod data;
+mod reproduce;
 mod search;
 mod spec;
 
@@ -13,6 +14,7 @@ use m3svm::Model;
 
 pub(crate) use compare::CompareArgs;
 pub(crate) use data::DataArgs;
+pub(crate) use reproduce::ReproduceArgs;
 pub(crate) use search::SearchArgs;
 pub(crate) use spec::SpecArgs;
 
@@ -42,6 +44,8 @@ pub(crate) enum Command {
     Tune(Box<TuneArgs>),
     /// Tune all methods on a data file and see which is best
     Compare(Box<CompareArgs>),
+    /// Run the tables and figures of the paper again
+    Reproduce(ReproduceArgs),
     /// Predict the classes of a data file
     Predict(PredictArgs),
     /// Measure how well a model does on a data file with labels

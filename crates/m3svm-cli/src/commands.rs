@@ -7,5 +7,6 @@ pub(crate) mod evaluate;
 pub(crate) mod inspect;
 pub(crate) mod man;
 pub(crate) mod predict;
+pub(crate) mod reproduce;
 pub(crate) mod train;
 pub(crate) mod tune;

@@ -32,6 +32,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Train(args) => commands::train::run(args),
         Command::Tune(args) => commands::tune::run(args),
         Command::Compare(args) => commands::compare::run(args),
+        Command::Reproduce(args) => commands::reproduce::run(args),
         Command::Predict(args) => commands::predict::run(args),
         Command::Evaluate(args) => commands::evaluate::run(args),
         Command::Inspect(args) => commands::inspect::run(args),
