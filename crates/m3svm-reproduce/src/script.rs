@@ -130,3 +130,39 @@ impl Objective for Recorder<'_> {
         Certificate { objective, lower_bound: None }
     }
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use std::ops::ControlFlow;
+    use std::path::Path;
+
+    use m3svm::Scaling;
+    use m3svm_io::{ReadOptions, read_from};
+
+    use super::*;
+    use crate::data::scaled;
+    use crate::split::train_test_split;
+
+    #[test]
+    fn it_takes_the_same_course_as_the_script_in_numpy() {
+        // tests/fixtures/make_script.py prints these lines.
+        let lines = include_str!("../tests/fixtures/script.txt").lines().filter(|line| !line.starts_with('#'));
+        let iris: &[u8] = include_bytes!("../../m3svm-cli/data/iris.csv");
+        let iris = read_from(iris, Path::new("iris.csv"), &ReadOptions::default()).unwrap().into_dataset().unwrap();
+        let data = scaled(&iris, Scaling::Standard).unwrap();
+        let split = train_test_split(150, AUTHORS_SEED);
+        for line in lines {
+            let numbers: Vec<f64> = line.split_whitespace().map(|word| word.parse().unwrap()).collect();
+            let script = Script { learning_rate: numbers[0], lambda: numbers[1], p: numbers[2], scaled: true };
+            let course = train(&data, &split, &script, EPSILON, &|_| ControlFlow::Continue(())).unwrap();
+            assert_eq!((course.objective.len(), course.accuracy.len()), (EPOCHS + 1, EPOCHS + 1));
+            // Theirs is a mean over rows and classes.
+            let theirs = |epoch: usize| course.objective[epoch] / (120.0 * 3.0);
+            for (epoch, expected) in [0, 100, 500].into_iter().zip(&numbers[3..6]) {
+                assert!((theirs(epoch) / expected - 1.0).abs() < 1e-5, "{line}: {epoch}: {}", theirs(epoch));
+            }
+            assert_eq!((course.accuracy[EPOCHS] * 30.0).round(), numbers[6], "{line}");
+        }
+    }
+}

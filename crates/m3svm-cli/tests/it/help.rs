@@ -16,6 +16,7 @@ fn the_program() {
       train        Train a model on a data file
       tune         Choose lambda and p by cross-validation, and train with them
       compare      Tune all methods on a data file and see which is best
+      reproduce    Run the tables and figures of the paper again
       predict      Predict the classes of a data file
       evaluate     Measure how well a model does on a data file with labels
       inspect      Show what is in a model file

@@ -9,6 +9,7 @@ mod compare;
 mod errors;
 mod help;
 mod outputs;
+mod reproduce;
 mod settings;
 mod tune;
 #[cfg(unix)]
