@@ -38,15 +38,16 @@ pub(crate) fn run(plan: &Plan, output: &Output, parts: &Parts, listener: &Listen
         for (name, title, spec) in methods(plan.seed) {
             let made_with = json!({"spec": spec, "folds": FOLDS, "seed": plan.seed, "file": loaded.checksum});
             let part = format!("confusion-{}-{name}", set.key());
-            let matrix = parts.part(&part, &made_with, listener, || predict(&spec, &loaded, plan.seed, listener))?;
+            let made = parts.part(&part, &made_with, listener, || predict(&spec, &loaded, plan.seed, listener))?;
+            let Some(matrix) = made else { continue };
             let difficult = Difficult::of(&matrix.counts);
             output.figure(&part, &figure(&format!("{}, {title}", set.name), &matrix, &difficult).figure())?;
             records.extend(matrix.records(set.name, name, &difficult));
             settings
                 .push(json!({"set": set.name, "method": name, "made_with": made_with, "mistakes": difficult.mistakes,
                 "mistakes_in_block": difficult.inside, "classes_in_block": difficult.size}));
+            shown += 1;
         }
-        shown += 1;
     }
     if shown > 0 {
         output.csv("confusion", records)?;

@@ -52,17 +52,9 @@ pub(crate) fn run(plan: &Plan, output: &Output, parts: &Parts, listener: &Listen
         let settings = json!({"script": paper.script, "epochs": EPOCHS, "epsilon": EPSILON, "tol": TOLERANCE,
             "seed": AUTHORS_SEED, "file": loaded.checksum});
         let name = format!("convergence-{}", set.key());
-        let made = parts.part(&name, &settings, listener, || curves(paper, &loaded, listener));
-        match made {
-            Ok(curves) => {
-                draw(output, set.name, &name, &curves)?;
-                all.push((set.name, settings, curves));
-            }
-            Err(error) if error.is_interruption() && !all.is_empty() => {
-                write(output, &all)?;
-                return Err(error);
-            }
-            Err(error) => return Err(error),
+        if let Some(curves) = parts.part(&name, &settings, listener, || curves(paper, &loaded, listener))? {
+            draw(output, set.name, &name, &curves)?;
+            all.push((set.name, settings, curves));
         }
     }
     write(output, &all)?;

@@ -62,13 +62,13 @@ struct Job<'a> {
 struct Kind {
     name: &'static str,
     axis: Axis,
-    paper: fn(&Job<'_>) -> Result<Curve>,
-    fair: fn(&Job<'_>) -> Result<Curve>,
+    paper: fn(&Job<'_>) -> Result<Option<Curve>>,
+    fair: fn(&Job<'_>) -> Result<Option<Curve>>,
 }
 
 impl Kind {
     fn run(&self, plan: &Plan, sets: &[Set], output: &Output, parts: &Parts, listener: &Listener<'_>) -> Result<usize> {
-        let (mut all, mut drawn, mut stopped) = (Vec::new(), 0, None);
+        let (mut all, mut drawn) = (Vec::new(), 0);
         for found in available(plan, listener, sets.to_vec()) {
             let (set, loaded) = found?;
             let Some(paper) = paper_set(set.name) else { continue };
@@ -77,28 +77,18 @@ impl Kind {
             let protocol = plan.protocol;
             let wanted = [("paper", protocol.paper(), self.paper), ("fair", protocol.fair(), self.fair)];
             for (protocol, _, make) in wanted.into_iter().filter(|(_, wanted, _)| *wanted) {
-                match make(&job) {
-                    Ok(curve) => curves.push((protocol, curve)),
-                    Err(error) if error.is_interruption() => {
-                        stopped = Some(error);
-                        break;
-                    }
-                    Err(error) => return Err(error),
-                }
+                curves.extend(make(&job)?.map(|curve| (protocol, curve)));
             }
             if !curves.is_empty() {
                 self.draw(output, &set, &curves)?;
                 drawn += 1;
             }
             all.extend(curves.into_iter().map(|(protocol, curve)| (set.name, protocol, curve)));
-            if stopped.is_some() {
-                break;
-            }
         }
         if !all.is_empty() {
             self.write(plan, output, &all)?;
         }
-        stopped.map_or(Ok(drawn), Err)
+        Ok(drawn)
     }
 
     fn draw(&self, output: &Output, set: &Set, curves: &[(&str, Curve)]) -> Result<()> {
@@ -155,18 +145,18 @@ struct Record {
     runs: String,
 }
 
-fn scripted_powers(job: &Job<'_>) -> Result<Curve> {
+fn scripted_powers(job: &Job<'_>) -> Result<Option<Curve>> {
     let with = |p: f64| Script { p, ..job.paper.script };
     scripted(job, "p", &POWERS, &with)
 }
 
-fn scripted_strengths(job: &Job<'_>) -> Result<Curve> {
+fn scripted_strengths(job: &Job<'_>) -> Result<Option<Curve>> {
     let with = |lambda: f64| Script { lambda, p: POWER, ..job.paper.script };
     scripted(job, "lambda", &STRENGTHS, &with)
 }
 
 /// The script with one setting replaced, on the authors' split and further ones.
-fn scripted(job: &Job<'_>, name: &str, values: &[f64], with: &(dyn Fn(f64) -> Script + Sync)) -> Result<Curve> {
+fn scripted(job: &Job<'_>, name: &str, values: &[f64], with: &(dyn Fn(f64) -> Script + Sync)) -> Result<Option<Curve>> {
     let seeds = seeds(job.plan.repeats.unwrap_or(job.paper.repeats), job.plan.seed);
     let settings = json!({"script": job.paper.script, name: values, "epochs": EPOCHS, "epsilon": EPSILON, "seeds": seeds,
         "file": job.loaded.checksum});
@@ -190,7 +180,7 @@ fn scripted(job: &Job<'_>, name: &str, values: &[f64], with: &(dyn Fn(f64) -> Sc
 }
 
 /// Every p as a method of its own: λ is chosen for it by inner folds, because λ changes its unit with p.
-fn fair_powers(job: &Job<'_>) -> Result<Curve> {
+fn fair_powers(job: &Job<'_>) -> Result<Option<Curve>> {
     let repeats = job.plan.repeats.unwrap_or(job.paper.repeats);
     let spec = |p: &f64| {
         let penalty = AnyPenalty::Pairwise(Pairwise::new(Norm::L2, 1e-3, *p));
@@ -203,12 +193,13 @@ fn fair_powers(job: &Job<'_>) -> Result<Curve> {
     let names = POWERS.iter().map(|p| format!("p{p}")).collect();
     let part = format!("p-fair-{}", job.paper.set.key());
     let fair = Fair::compare(job.parts, (&part, job.loaded), names, &comparison, job.listener)?;
+    let Some(fair) = fair else { return Ok(None) };
     let points = POWERS.iter().zip(&fair.judged).map(|(p, it)| (*p, it.mean, it.sd));
-    Ok(Curve { points: points.collect(), runs: format!("{} × {} folds", fair.repeats, fair.folds) })
+    Ok(Some(Curve { points: points.collect(), runs: format!("{} × {} folds", fair.repeats, fair.folds) }))
 }
 
 /// Nothing is chosen here, so plain folds are fair.
-fn fair_strengths(job: &Job<'_>) -> Result<Curve> {
+fn fair_strengths(job: &Job<'_>) -> Result<Option<Curve>> {
     let repeats = job.plan.repeats.unwrap_or(job.paper.repeats);
     let spec = Spec { seed: job.plan.seed, ..Method::M3svm.spec() };
     let grid = Grid { lambdas: Some(Values::new(STRENGTHS.to_vec())?), ps: Some(Values::new(vec![POWER])?) };

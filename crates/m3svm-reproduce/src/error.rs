@@ -37,6 +37,12 @@ pub enum Error {
         /// The names there are.
         known: Vec<String>,
     },
+    /// There is nothing to put together.
+    #[error("no finished work for these settings is in {folder}", folder = folder.display())]
+    NothingFinished {
+        /// The folder of results.
+        folder: PathBuf,
+    },
     /// Not one data file was there.
     #[error("nothing could be run: none of the data files is in {folder}", folder = folder.display())]
     NothingRan {

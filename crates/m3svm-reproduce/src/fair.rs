@@ -52,7 +52,7 @@ impl Fair {
         repeats: usize,
         seed: u64,
         listener: &Listener<'_>,
-    ) -> Result<Self> {
+    ) -> Result<Option<Self>> {
         let methods = methods();
         let spec = |method: &Method| m3svm::Spec { seed, ..method.spec() };
         let comparison = Comparison { repeats, seed, ..Comparison::new(methods.iter().map(spec)) };
@@ -67,7 +67,7 @@ impl Fair {
         names: Vec<String>,
         comparison: &Comparison,
         listener: &Listener<'_>,
-    ) -> Result<Self> {
+    ) -> Result<Option<Self>> {
         let settings = json!({"comparison": comparison, "names": names, "file": loaded.checksum});
         let make = || -> Result<(Self, PathBuf)> {
             let (path, journal) = parts.journal(part, comparison, &loaded.data)?;

@@ -35,8 +35,8 @@ pub(crate) fn run(plan: &Plan, output: &Output, parts: &Parts, listener: &Listen
                 y: *y,
                 class: loaded.data.classes()[*class as usize].clone(),
             }));
+            shown += 1;
         }
-        shown += 1;
     }
     if shown > 0 {
         output.csv("illustrations", records)?;
@@ -80,7 +80,7 @@ fn planes(
     let part = format!("illustration-{}-tsne", set.key());
     let points = parts.part(&part, &made_with, listener, || embed(&scaled(data, scaling)?))?;
     settings.push(json!({"set": set.name, "made_with": made_with}));
-    Ok(vec![("tsne", points)])
+    Ok(points.map(|points| ("tsne", points)).into_iter().collect())
 }
 
 fn chart(set: &Set, view: &str, data: &Dataset<'_>, points: &[[f64; 2]]) -> Result<ScatterChart> {

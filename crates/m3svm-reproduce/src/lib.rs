@@ -9,6 +9,7 @@
 //!     output: "experiments".into(),
 //!     protocol: Protocol::Both,
 //!     resume: true,
+//!     finished: false,
 //!     repeats: None,
 //!     sets: vec!["glass".into()],
 //!     seed: 0,
@@ -76,7 +77,7 @@ impl Artefact {
 }
 
 /// Runs artefacts and writes their files. Data sets whose file is not there are left out with a note; it is an error if that leaves
-/// nothing at all. What an interruption leaves unfinished is not written.
+/// nothing at all. After an interruption the files have what was finished until then.
 pub fn run(plan: &Plan, artefacts: &[Artefact], listener: &Listener<'_>) -> Result<()> {
     plan.check()?;
     let (output, parts) = (Output::open(plan)?, Parts::open(plan)?);
@@ -90,6 +91,12 @@ pub fn run(plan: &Plan, artefacts: &[Artefact], listener: &Listener<'_>) -> Resu
             Artefact::Confusion => confusion::run(plan, &output, &parts, listener)?,
             Artefact::Illustrations => illustrations::run(plan, &output, &parts, listener)?,
         };
+    }
+    if parts.interrupted() {
+        return Err(m3svm::Error::Interrupted.into());
+    }
+    if plan.finished && sets == 0 {
+        return Err(Error::NothingFinished { folder: plan.output.clone() });
     }
     if sets == 0 { Err(Error::NothingRan { folder: plan.data.clone() }) } else { Ok(()) }
 }

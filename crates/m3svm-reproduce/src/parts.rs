@@ -1,5 +1,8 @@
 //! Finished pieces of work in files of their own, so that an interrupted run can go on, and tables can be made again from numbers.
+//!
+//! After an interruption nothing new is begun, but pieces that are there are still put together.
 
+use std::cell::Cell;
 use std::fs;
 use std::path::PathBuf;
 
@@ -25,21 +28,31 @@ struct Saved<T> {
 pub(crate) struct Parts {
     folder: PathBuf,
     resume: bool,
+    /// Whether to begin nothing new.
+    closed: Cell<bool>,
+    interrupted: Cell<bool>,
 }
 
 impl Parts {
     pub(crate) fn open(plan: &Plan) -> Result<Self> {
-        Ok(Self { folder: folder(plan.output.join("parts"))?, resume: plan.resume })
+        let folder = folder(plan.output.join("parts"))?;
+        let closed = Cell::new(plan.finished);
+        Ok(Self { folder, resume: plan.resume || plan.finished, closed, interrupted: Cell::new(false) })
     }
 
-    /// Takes a piece from its file if that was made with the same settings, else makes and saves it.
+    /// Whether the user has put an end to the run.
+    pub(crate) fn interrupted(&self) -> bool {
+        self.interrupted.get()
+    }
+
+    /// Takes a piece from its file if that was made with the same settings, else makes and saves it. `None` if it is not finished.
     pub(crate) fn part<T: Serialize + DeserializeOwned>(
         &self,
         name: &str,
         settings: &Value,
         listener: &Listener<'_>,
         make: impl FnOnce() -> Result<T>,
-    ) -> Result<T> {
+    ) -> Result<Option<T>> {
         let path = self.folder.join(format!("{name}.json"));
         // Through text and back: some numbers in a value know more about their type than the same ones from a file.
         let settings: Value = json!({"version": env!("CARGO_PKG_VERSION"), "work": settings});
@@ -47,15 +60,26 @@ impl Parts {
         let saved = fs::read(&path).ok().filter(|_| self.resume);
         let saved = saved.and_then(|bytes| serde_json::from_slice::<Saved<T>>(&bytes).ok());
         if let Some(saved) = saved.filter(|saved| saved.settings == settings) {
-            return Ok(saved.result);
+            return Ok(Some(saved.result));
         }
-        let saved = Saved { settings, result: make()? };
+        if self.closed.get() {
+            return Ok(None);
+        }
+        let result = match make() {
+            Err(error) if error.is_interruption() => {
+                self.closed.set(true);
+                self.interrupted.set(true);
+                return Ok(None);
+            }
+            other => other?,
+        };
+        let saved = Saved { settings, result };
         write_file(&path, |out| {
             serde_json::to_writer(&mut *out, &saved)?;
             writeln!(out)
         })?;
         (listener.note)(&format!("{name}: done"));
-        Ok(saved.result)
+        Ok(Some(saved.result))
     }
 
     /// The journal of a comparison, and where it is; one of an earlier run with other settings is begun anew.

@@ -133,4 +133,31 @@ mod tests {
             assert!(spread(own.into_iter()) < 1e-6 * all);
         }
     }
+
+    /// Values, labels and columns of iris.
+    fn iris() -> (Vec<f64>, Vec<u32>) {
+        let text = include_str!("../../m3svm-cli/data/iris.csv");
+        let cells = text.lines().skip(1).flat_map(|line| line.split(',').take(4));
+        (cells.map(|cell| cell.parse().unwrap()).collect(), (0..150).map(|i| i / 50).collect())
+    }
+
+    #[test]
+    fn iris_has_the_components_and_discriminants_of_the_textbooks() {
+        let (values, y) = iris();
+        let table = Table { values: &values, columns: 4 };
+        let found = pca(&table).unwrap();
+        // Variances along the components, as NumPy's eigvalsh of the covariance gives them.
+        for (i, expected) in [4.228_241_706, 0.242_670_748].into_iter().enumerate() {
+            let variance = spread(found.iter().map(|p| p[i])) / 149.0;
+            assert!((variance - expected).abs() < 1e-8, "{variance}");
+        }
+        let found = lda(&table, &y).unwrap();
+        // Scatter between classes over scatter within them along the discriminants: Fisher's criterion.
+        for (i, expected) in [32.191_929_2, 0.285_391_0].into_iter().enumerate() {
+            let within: f64 =
+                (0..3).map(|k| spread(found.iter().zip(&y).filter(|(_, c)| **c == k).map(|(p, _)| p[i]))).sum();
+            let ratio = spread(found.iter().map(|p| p[i])) / within - 1.0;
+            assert!((ratio / expected - 1.0).abs() < 1e-5, "{ratio}");
+        }
+    }
 }

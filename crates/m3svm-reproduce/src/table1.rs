@@ -43,24 +43,17 @@ pub(crate) struct Row {
 /// Runs it and writes the table; the number of data sets in it.
 pub(crate) fn run(plan: &Plan, output: &Output, parts: &Parts, listener: &Listener<'_>) -> Result<usize> {
     let mut rows: Vec<Row> = Vec::new();
-    let mut stopped = None;
     for found in available(plan, listener, SETS.map(|it| it.set)) {
         let (set, loaded) = found?;
         let Some(paper) = paper_set(set.name) else { continue };
-        match row(plan, parts, paper, &loaded, listener) {
-            Ok(row) => rows.push(row),
-            Err(error) if error.is_interruption() => {
-                stopped = Some(error);
-                break;
-            }
-            Err(error) => return Err(error),
-        }
+        rows.push(row(plan, parts, paper, &loaded, listener)?);
     }
+    rows.retain(|row| row.scripted.is_some() || row.fair.is_some());
     if !rows.is_empty() {
         table1_text::write(output, &rows)?;
         table1_figures::write(output, &rows)?;
     }
-    stopped.map_or(Ok(rows.len()), Err)
+    Ok(rows.len())
 }
 
 fn row(plan: &Plan, parts: &Parts, paper: &'static PaperSet, loaded: &Loaded, listener: &Listener<'_>) -> Result<Row> {
@@ -80,8 +73,8 @@ fn row(plan: &Plan, parts: &Parts, paper: &'static PaperSet, loaded: &Loaded, li
         rows: data.rows(),
         features: data.x().cols(),
         classes: data.classes().len(),
-        scripted: scripted.transpose()?,
-        fair: fair.transpose()?,
+        scripted: scripted.transpose()?.flatten(),
+        fair: fair.transpose()?.flatten(),
     })
 }
 

@@ -38,6 +38,7 @@ impl Lab {
             output: self.folder.path().join(output),
             protocol: Protocol::Both,
             resume: false,
+            finished: false,
             repeats: Some(1),
             sets: vec![],
             seed: 0,

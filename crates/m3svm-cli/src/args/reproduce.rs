@@ -43,6 +43,9 @@ pub(crate) struct ReproduceArgs {
     /// Go on from what an earlier run has finished
     #[arg(long)]
     resume: bool,
+    /// Begin nothing new, only put together what earlier runs have finished
+    #[arg(long)]
+    finished: bool,
 }
 
 /// Tables and figures as they are typed.
@@ -101,6 +104,7 @@ impl ReproduceArgs {
                 ProtocolName::Both => Protocol::Both,
             },
             resume: self.resume,
+            finished: self.finished,
             repeats: self.repeats.map(|repeats| count("repeats", repeats)).transpose()?,
             sets: self.sets.clone(),
             seed: self.seed.map_or(Ok(0), |seed| count("seed", seed))? as u64,
