@@ -91,6 +91,8 @@ fn a_report_is_one_page_with_all_methods() {
         assert!(page.contains(part), "{part}");
     }
     assert_eq!(page.matches("<figure>").count(), 1);
+    lab.text("compare iris.csv --methods lr --folds 2 --repeats 1 --report page.html");
+    assert!(lab.read("page.html").contains("Only lr was compared."));
     assert_snapshot!(lab.error("compare iris.csv --report iris.csv"), @"error: iris.csv: the output would replace the input iris.csv");
     assert_snapshot!(lab.error("compare iris.csv --report a --resume ./a"), @"error: ./a: the report and the journal cannot be the same file");
     assert_snapshot!(lab.error("compare iris.csv --json --report -"), @"error: `--json` and the report cannot both go to standard output");

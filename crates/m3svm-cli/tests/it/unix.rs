@@ -172,3 +172,25 @@ fn ctrl_c_ends_a_search_and_its_journal_goes_on() {
     // The line that was being written when the signal came may have come after the count.
     assert!(part["fits"].as_u64() >= Some(4), "{part}");
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn ctrl_c_ends_a_comparison_and_writes_no_report() {
+    let lab = Lab::iris();
+    // Minutes of work.
+    let comparison = "compare iris.csv --methods lr,ww --folds 2 --repeats 20000 --report page.html --resume journal";
+    let child = lab.command(comparison).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for_handler(child.id());
+    while lab.read("journal").lines().count() < 4 {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let sent = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), stdout(&output)), (Some(1), String::new()));
+    assert_snapshot!(stderr(&output), @"
+    note: stopping; press Ctrl-C again to abort
+    error: interrupted; 0 of 2 methods are compared, and the same command goes on from journal
+    ");
+    assert_eq!(lab.files(), ["iris.csv", "journal"]);
+}
