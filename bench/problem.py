@@ -36,19 +36,26 @@ LEARNING_RATES = {
     "hhar-recomputed": 0.02,
 }
 SETS = tuple(LEARNING_RATES)
+SPARSE = ("cornell", "news20")
 
 
 def data_file(name: str) -> Path:
     """The file of a set, in the folder M3SVM_DATA names."""
     folder = Path(os.environ.get("M3SVM_DATA", ROOT / ".." / "shared" / "data"))
-    return folder / f"{name}.{'svm' if name == 'cornell' else 'csv'}.gz"
+    return folder / f"{name}.{'svm' if name in SPARSE else 'csv'}.gz"
 
 
 def load(name: str) -> tuple[Matrix, NDArray[np.int64]]:
     """Standardised features and labels 0..c-1 of a set; sparse files stay sparse."""
+    x, y = read(name)
+    return standardise(x), y
+
+
+def read(name: str) -> tuple[Matrix, NDArray[np.int64]]:
+    """Features as they are in the file and labels 0..c-1."""
     path = data_file(name)
     x, raw = _read_libsvm(path) if ".svm" in path.name else _read_csv(path)
-    return standardise(x), np.unique(raw, return_inverse=True)[1].astype(np.int64)
+    return x, np.unique(raw, return_inverse=True)[1].astype(np.int64)
 
 
 def _read_csv(path: Path) -> tuple[Array, Array]:
