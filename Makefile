@@ -16,13 +16,14 @@ WITHOUT_PYTHON := PYO3_NO_PYTHON=1 PYO3_BUILD_EXTENSION_MODULE=1
 
 EXAMPLES := quickstart custom_loss from_file
 
-.PHONY: help test test-rust test-python test-wheel python-build docs examples check fmt-check clippy doc deny deny-tool python-check bench bench-rivals bench-selection fmt
+.PHONY: help test test-rust test-python test-wheel python-build docs examples check fmt-check clippy doc deny deny-tool python-check bench bench-rivals bench-python bench-selection fmt
 
 help:
 	@echo "make test    all tests, doc tests and examples"
 	@echo "make check   formatting, lints, documentation, licences and advisories"
 	@echo "make docs    the documentation of the Python package, in target/docs"
 	@echo "make fmt     format the code"
+	@echo "make bench-python      compare the Python package with scikit-learn, LIBLINEAR and gensvm"
 	@echo "make bench-selection   compare a search for lambda and p with the same fits in a loop"
 	@echo "make bench-rivals      compare speed with LIBLINEAR, LIBSVM and scikit-learn on the methods they share"
 	@echo "make bench   compare speed with SciPy and Adam; ARGS='--sets glass' picks data sets"
@@ -116,6 +117,11 @@ bench: .venv/ready
 bench-rivals: .venv/ready
 	VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin develop --quiet --release
 	.venv/bin/python bench/rivals.py --out target/rivals.jsonl $(ARGS)
+
+# Single precision, unseen rows and gensvm. Goes on where an interrupted run stood.
+bench-python: .venv/ready
+	VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin develop --quiet --release --locked
+	.venv/bin/python bench/python_peers.py --out target/peers.jsonl $(ARGS)
 
 bench-selection:
 	cargo run --release --locked -p m3svm --example selection -- $(ARGS)
