@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._core import Model, fit
 from ._data import TrainingData, class_names, features, training_data
+from ._parameters import Parameters
 from ._probability import probabilities_at, temperature_by_cross_validation
 from ._progress import ProgressLine, warn_unless_converged
 from ._settings import Settings
@@ -35,7 +36,7 @@ def _gives_probabilities(estimator: LinearClassifier) -> bool:
     )
 
 
-class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class LinearClassifier(Parameters, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """One linear scorer per class (or per pair of classes), trained to a certified optimum."""
 
     # The name of the method in the library.
@@ -54,34 +55,18 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "max_iter",
     )
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1e-6,
-        fit_intercept: bool = True,
-        scale: Scale = "none",
-        class_weight: ClassWeight = None,
-        solver: Solver = "auto",
-        tol: float = 1e-8,
-        max_iter: int | None = None,
-        warm_start: bool = False,
-        n_threads: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-        on_interrupt: Literal["raise", "keep"] = "raise",
-    ) -> None:
-        self.epsilon = epsilon
-        self.fit_intercept = fit_intercept
-        self.scale = scale
-        self.class_weight = class_weight
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.n_threads = n_threads
-        self.random_state = random_state
-        self.verbose = verbose
-        self.on_interrupt = on_interrupt
+    epsilon: float = 1e-6
+    fit_intercept: bool = True
+    scale: Scale = "none"
+    class_weight: ClassWeight = None
+    solver: Solver = "auto"
+    tol: float = 1e-8
+    max_iter: int | None = None
+    warm_start: bool = False
+    n_threads: int | None = None
+    random_state: RandomState = None
+    verbose: int = 0
+    on_interrupt: Literal["raise", "keep"] = "raise"
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train on labelled rows.

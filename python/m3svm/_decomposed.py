@@ -25,8 +25,7 @@ class OneVsRestSVMClassifier(RidgeHinge):
     lam : float, default=0.5
         The strength of the ridge penalty: ``1/(2 C)`` for the C of ``LinearSVC(loss="hinge")``, whose intercept is
         penalised, ``n alpha/2`` for the alpha of ``SGDClassifier`` with n rows.
-    delta : float, default=0.0
-        The smoothing of the hinge ``g(x) = (x + sqrt(x² + delta²))/2``; 0 for the exact one.
+    <delta>
     <settings>
 
     Attributes
@@ -63,8 +62,7 @@ class OneVsOneSVMClassifier(RidgeHinge):
     ----------
     lam : float, default=0.5
         The strength of the ridge penalty: ``1/(2 C)`` for ``SVC(kernel="linear", C=C)``.
-    delta : float, default=0.0
-        The smoothing of the hinge ``g(x) = (x + sqrt(x² + delta²))/2``; 0 for the exact one.
+    <delta>
     <settings>
 
     Attributes

@@ -27,6 +27,17 @@ _SETTINGS = dedent(
     """
 )
 
+# Parameters of several methods, by their places in docstrings.
+_OF_SOME_METHODS = {
+    "<p>": """p : float, default=4.0
+    The power of the distances between class vectors. Below 1 the problem is not convex: the result is a local
+    optimum without a certificate.""",
+    "<norm>": """norm : {"l2", "l1"}, default="l2"
+    The norm of the distances.""",
+    "<delta>": """delta : float, default=<default>
+    The smoothing of the hinge ``g(x) = (x + sqrt(x² + delta²))/2``; 0 for the exact one.""",
+}
+
 _SOLVERS = """{"auto", "newton", "lbfgs", "adam"}, default="auto"
     How the objective is minimised; "auto" estimates which of the next two is cheaper."""
 _SOLVERS_OF_LASSO = """{"auto", "proximal"}, default="auto"
@@ -101,14 +112,16 @@ Class = TypeVar("Class", bound="type[LinearClassifier]")
 
 
 def documented(cls: Class) -> Class:
-    """Fills the places ``<settings>``, ``<attributes>`` in the docstring of an estimator."""
+    """Fills the places such as ``<settings>`` and ``<attributes>`` in the docstring of an estimator."""
     margin = not cls._native_probabilities
     scorers = _ONE_PER_PAIR if cls._method == "ovo" else _ONE_PER_CLASS
     settings = _SETTINGS + (_PROBABILITY if margin else "") + _RUNNING
     attributes = _ATTRIBUTES.format(scorers=scorers) + (_SUPPORT if margin else "")
     text = dedent("    " + (cls.__doc__ or ""))
     solvers = _SOLVERS_OF_LASSO if cls._method == "smlr" else _SOLVERS
-    for place, filling in (("<settings>", settings.replace("<solvers>", solvers)), ("<attributes>", attributes)):
+    places = {"<settings>": settings.replace("<solvers>", solvers), "<attributes>": attributes, **_OF_SOME_METHODS}
+    for place, filling in places.items():
         text = text.replace(place, filling.rstrip("\n"))
+    text = text.replace("<default>", str(getattr(cls, "delta", None)))
     cls.__doc__ = indent(text, "    ").lstrip()
     return cls

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from ._base import ClassWeight, LinearClassifier, RandomState, Scale, Solver
+from ._base import LinearClassifier
 from ._docs import documented
 
 
+class HingeClassifier(LinearClassifier):
+    """A loss that defines no probabilities; they can be estimated."""
+
+    probability: bool = False
+
+
 @documented
-class M3SVMClassifier(LinearClassifier):
+class M3SVMClassifier(HingeClassifier):
     """Multi-class support vector machine with maximised minimum margin (M³SVM).
 
     Minimises, over one vector and one intercept per class,
@@ -21,17 +27,13 @@ class M3SVMClassifier(LinearClassifier):
 
     Parameters
     ----------
-    p : float, default=4.0
-        The power of the distances between class vectors. Below 1 the problem is not convex: the result is a local
-        optimum without a certificate.
+    <p>
     lam : float, default=1e-3
         The strength of the penalty. The loss is summed over rows, not averaged, so it has to grow with their number to
         keep the same balance. With p = 2, c classes and the C of other programs (½|W|² + C sum of losses, one vector
         per class) it is ``1/(2 C c)``; with two classes and `delta` = 0, ``SVC(kernel="linear", C=C)`` is ``1/(2 C)``.
-    delta : float, default=0.01
-        The smoothing of the hinge ``g(x) = (x + sqrt(x² + delta²))/2``; 0 for the exact one.
-    norm : {"l2", "l1"}, default="l2"
-        The norm of the distances.
+    <delta>
+    <norm>
     <settings>
 
     Attributes
@@ -59,89 +61,19 @@ class M3SVMClassifier(LinearClassifier):
     _method = "m3svm"
     _own_settings = ("p", "lam", "delta", "norm")
 
-    def __init__(
-        self,
-        *,
-        p: float = 4.0,
-        lam: float = 1e-3,
-        delta: float = 0.01,
-        norm: Literal["l2", "l1"] = "l2",
-        epsilon: float = 1e-6,
-        fit_intercept: bool = True,
-        scale: Scale = "none",
-        class_weight: ClassWeight = None,
-        solver: Solver = "auto",
-        tol: float = 1e-8,
-        max_iter: int | None = None,
-        warm_start: bool = False,
-        probability: bool = False,
-        n_threads: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-        on_interrupt: Literal["raise", "keep"] = "raise",
-    ) -> None:
-        super().__init__(
-            epsilon=epsilon,
-            fit_intercept=fit_intercept,
-            scale=scale,
-            class_weight=class_weight,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            warm_start=warm_start,
-            n_threads=n_threads,
-            random_state=random_state,
-            verbose=verbose,
-            on_interrupt=on_interrupt,
-        )
-        self.p = p
-        self.lam = lam
-        self.delta = delta
-        self.norm = norm
-        self.probability = probability
+    p: float = 4.0
+    lam: float = 1e-3
+    delta: float = 0.01
+    norm: Literal["l2", "l1"] = "l2"
 
 
-class RidgeHinge(LinearClassifier):
+class RidgeHinge(HingeClassifier):
     """A hinge with a quadratic penalty: everything but the name of the method."""
 
     _own_settings: ClassVar[tuple[str, ...]] = ("lam", "delta")
 
-    def __init__(
-        self,
-        *,
-        lam: float = 0.5,
-        delta: float = 0.0,
-        epsilon: float = 1e-6,
-        fit_intercept: bool = True,
-        scale: Scale = "none",
-        class_weight: ClassWeight = None,
-        solver: Solver = "auto",
-        tol: float = 1e-8,
-        max_iter: int | None = None,
-        warm_start: bool = False,
-        probability: bool = False,
-        n_threads: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-        on_interrupt: Literal["raise", "keep"] = "raise",
-    ) -> None:
-        super().__init__(
-            epsilon=epsilon,
-            fit_intercept=fit_intercept,
-            scale=scale,
-            class_weight=class_weight,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            warm_start=warm_start,
-            n_threads=n_threads,
-            random_state=random_state,
-            verbose=verbose,
-            on_interrupt=on_interrupt,
-        )
-        self.lam = lam
-        self.delta = delta
-        self.probability = probability
+    lam: float = 0.5
+    delta: float = 0.0
 
 
 @documented
@@ -155,8 +87,7 @@ class WestonWatkinsClassifier(RidgeHinge):
     ----------
     lam : float, default=0.5
         The strength of the ridge penalty: ``1/(2 C)`` for programs that minimise ½|W|² + C sum of losses.
-    delta : float, default=0.0
-        The smoothing of the hinge ``g(x) = (x + sqrt(x² + delta²))/2``; 0 for the exact one.
+    <delta>
     <settings>
 
     Attributes
@@ -186,8 +117,7 @@ class MSVMClassifier(RidgeHinge):
     ----------
     lam : float, default=0.5
         The strength of the penalty: ``1/(2 C)`` for a penalty of half the squares beside C sum of losses.
-    delta : float, default=0.0
-        The smoothing of the hinge ``g(x) = (x + sqrt(x² + delta²))/2``; 0 for the exact one.
+    <delta>
     <settings>
 
     Attributes

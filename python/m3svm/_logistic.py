@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ._base import ClassWeight, LinearClassifier, RandomState, Scale, Solver
+from ._base import LinearClassifier
 from ._docs import documented
 
 
@@ -14,42 +14,9 @@ class _LogisticMargin(LinearClassifier):
     _own_settings = ("p", "lam", "norm")
     _native_probabilities = True
 
-    def __init__(
-        self,
-        *,
-        p: float = 4.0,
-        lam: float = 1e-3,
-        norm: Literal["l2", "l1"] = "l2",
-        epsilon: float = 1e-6,
-        fit_intercept: bool = True,
-        scale: Scale = "none",
-        class_weight: ClassWeight = None,
-        solver: Solver = "auto",
-        tol: float = 1e-8,
-        max_iter: int | None = None,
-        warm_start: bool = False,
-        n_threads: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-        on_interrupt: Literal["raise", "keep"] = "raise",
-    ) -> None:
-        super().__init__(
-            epsilon=epsilon,
-            fit_intercept=fit_intercept,
-            scale=scale,
-            class_weight=class_weight,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            warm_start=warm_start,
-            n_threads=n_threads,
-            random_state=random_state,
-            verbose=verbose,
-            on_interrupt=on_interrupt,
-        )
-        self.p = p
-        self.lam = lam
-        self.norm = norm
+    p: float = 4.0
+    lam: float = 1e-3
+    norm: Literal["l2", "l1"] = "l2"
 
 
 @documented
@@ -60,14 +27,11 @@ class ISM3Classifier(_LogisticMargin):
 
     Parameters
     ----------
-    p : float, default=4.0
-        The power of the distances between class vectors. Below 1 the problem is not convex: the result is a local
-        optimum without a certificate.
+    <p>
     lam : float, default=1e-3
         The strength of the penalty. With p = 2 and c classes it is ``1/(2 C c)`` for the C of ``LogisticRegression``
         (``1/(2 C)`` with two classes).
-    norm : {"l2", "l1"}, default="l2"
-        The norm of the distances.
+    <norm>
     <settings>
 
     Attributes
@@ -96,13 +60,10 @@ class PairwiseLogisticRegression(_LogisticMargin):
 
     Parameters
     ----------
-    p : float, default=4.0
-        The power of the distances between class vectors. Below 1 the problem is not convex: the result is a local
-        optimum without a certificate.
+    <p>
     lam : float, default=1e-3
         The strength of the penalty.
-    norm : {"l2", "l1"}, default="l2"
-        The norm of the distances.
+    <norm>
     <settings>
 
     Attributes
@@ -153,35 +114,4 @@ class MultinomialLogisticRegression(LinearClassifier):
     _own_settings = ("lam",)
     _native_probabilities = True
 
-    def __init__(
-        self,
-        *,
-        lam: float = 0.5,
-        epsilon: float = 1e-6,
-        fit_intercept: bool = True,
-        scale: Scale = "none",
-        class_weight: ClassWeight = None,
-        solver: Solver = "auto",
-        tol: float = 1e-8,
-        max_iter: int | None = None,
-        warm_start: bool = False,
-        n_threads: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-        on_interrupt: Literal["raise", "keep"] = "raise",
-    ) -> None:
-        super().__init__(
-            epsilon=epsilon,
-            fit_intercept=fit_intercept,
-            scale=scale,
-            class_weight=class_weight,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            warm_start=warm_start,
-            n_threads=n_threads,
-            random_state=random_state,
-            verbose=verbose,
-            on_interrupt=on_interrupt,
-        )
-        self.lam = lam
+    lam: float = 0.5

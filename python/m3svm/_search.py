@@ -9,16 +9,16 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.model_selection import check_cv
 
-from ._base import ClassWeight, LinearClassifier, RandomState, Scale, Solver
 from ._core import search
 from ._data import TrainingData, class_names
 from ._docs import documented
+from ._hinge import HingeClassifier
 from ._progress import print_search
 from ._settings import Settings
 
 
 @documented
-class M3SVMClassifierCV(LinearClassifier):
+class M3SVMClassifierCV(HingeClassifier):
     """M³SVM with `lam` and `p` chosen by cross-validation.
 
     Tries every pair of values on every split, each fit starting from its neighbour's solution and all splits side by
@@ -39,8 +39,7 @@ class M3SVMClassifierCV(LinearClassifier):
         The relative duality gap of the fits on splits. Accuracy hardly depends on it; the final fit goes to `tol`.
     delta : float, default=0.01
         The smoothing of the hinge, see :class:`M3SVMClassifier`.
-    norm : {"l2", "l1"}, default="l2"
-        The norm of the distances.
+    <norm>
     <settings>
 
     Attributes
@@ -77,52 +76,13 @@ class M3SVMClassifierCV(LinearClassifier):
     _method = "m3svm"
     _own_settings = ("delta", "norm")
 
-    def __init__(
-        self,
-        *,
-        lams: Iterable[float] | None = None,
-        ps: Iterable[float] | None = None,
-        cv: Any = 5,
-        rule: Literal["best-mean", "one-standard-error"] = "best-mean",
-        search_tol: float = 1e-4,
-        delta: float = 0.01,
-        norm: Literal["l2", "l1"] = "l2",
-        epsilon: float = 1e-6,
-        fit_intercept: bool = True,
-        scale: Scale = "none",
-        class_weight: ClassWeight = None,
-        solver: Solver = "auto",
-        tol: float = 1e-8,
-        max_iter: int | None = None,
-        warm_start: bool = False,
-        probability: bool = False,
-        n_threads: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-        on_interrupt: Literal["raise", "keep"] = "raise",
-    ) -> None:
-        super().__init__(
-            epsilon=epsilon,
-            fit_intercept=fit_intercept,
-            scale=scale,
-            class_weight=class_weight,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            warm_start=warm_start,
-            n_threads=n_threads,
-            random_state=random_state,
-            verbose=verbose,
-            on_interrupt=on_interrupt,
-        )
-        self.lams = lams
-        self.ps = ps
-        self.cv = cv
-        self.rule = rule
-        self.search_tol = search_tol
-        self.delta = delta
-        self.norm = norm
-        self.probability = probability
+    lams: Iterable[float] | None = None
+    ps: Iterable[float] | None = None
+    cv: Any = 5
+    rule: Literal["best-mean", "one-standard-error"] = "best-mean"
+    search_tol: float = 1e-4
+    delta: float = 0.01
+    norm: Literal["l2", "l1"] = "l2"
 
     def _tuned(self, data: TrainingData, settings: Settings) -> Settings:
         if len(data.classes) < 2:

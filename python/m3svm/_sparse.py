@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-from ._base import ClassWeight, LinearClassifier, RandomState, Scale, Solver
+from ._base import LinearClassifier
 from ._docs import documented
 
 
@@ -38,35 +36,4 @@ class SparseMultinomialLogisticRegression(LinearClassifier):
     _own_settings = ("lam",)
     _native_probabilities = True
 
-    def __init__(
-        self,
-        *,
-        lam: float = 1.0,
-        epsilon: float = 1e-6,
-        fit_intercept: bool = True,
-        scale: Scale = "none",
-        class_weight: ClassWeight = None,
-        solver: Solver = "auto",
-        tol: float = 1e-8,
-        max_iter: int | None = None,
-        warm_start: bool = False,
-        n_threads: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-        on_interrupt: Literal["raise", "keep"] = "raise",
-    ) -> None:
-        super().__init__(
-            epsilon=epsilon,
-            fit_intercept=fit_intercept,
-            scale=scale,
-            class_weight=class_weight,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            warm_start=warm_start,
-            n_threads=n_threads,
-            random_state=random_state,
-            verbose=verbose,
-            on_interrupt=on_interrupt,
-        )
-        self.lam = lam
+    lam: float = 1.0

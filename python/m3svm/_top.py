@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-from ._base import ClassWeight, RandomState, Scale, Solver
 from ._data import TrainingData
 from ._docs import documented
 from ._hinge import RidgeHinge
@@ -80,44 +77,7 @@ class TopKSVMClassifier(RidgeHinge):
     _method = "topk"
     _own_settings = ("lam", "delta", "k")
 
-    def __init__(
-        self,
-        *,
-        k: int = 2,
-        lam: float = 0.5,
-        delta: float = 0.0,
-        epsilon: float = 1e-6,
-        fit_intercept: bool = True,
-        scale: Scale = "none",
-        class_weight: ClassWeight = None,
-        solver: Solver = "auto",
-        tol: float = 1e-8,
-        max_iter: int | None = None,
-        warm_start: bool = False,
-        probability: bool = False,
-        n_threads: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-        on_interrupt: Literal["raise", "keep"] = "raise",
-    ) -> None:
-        super().__init__(
-            lam=lam,
-            delta=delta,
-            epsilon=epsilon,
-            fit_intercept=fit_intercept,
-            scale=scale,
-            class_weight=class_weight,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            warm_start=warm_start,
-            probability=probability,
-            n_threads=n_threads,
-            random_state=random_state,
-            verbose=verbose,
-            on_interrupt=on_interrupt,
-        )
-        self.k = k
+    k: int = 2
 
     def _tuned(self, data: TrainingData, settings: Settings) -> Settings:
         self.k_ = min(self.k, max(1, len(data.classes) - 1))

@@ -48,6 +48,20 @@ def test_defaults_are_those_of_the_library(any_estimator):
     assert set(expected) - set(defaults) - {"scale", "method", "seed"} == set()
 
 
+def test_parameters_are_keywords_with_names_and_every_one_is_documented(any_estimator):
+    for cls in (any_estimator, M3SVMClassifierCV):
+        parameters = inspect.signature(cls).parameters
+        assert set(parameters) == set(cls().get_params())
+        assert all(p.kind is p.KEYWORD_ONLY for p in parameters.values())
+        for name in parameters:
+            assert f"\n    {name} : " in cls.__doc__, name
+        assert "<" not in cls.__doc__.replace("k<l", "").replace("p < 1", "").replace("<BLANKLINE>", "").replace(
+            "<=", ""
+        )
+        with pytest.raises(TypeError, match="unexpected keyword argument 'lambda'"):
+            cls(**{"lambda": 1.0})
+
+
 def test_grid_search_in_processes_finds_what_a_loop_finds(iris):
     X, y = iris
     grid = {"m3svmclassifier__lam": [1e-3, 1e3], "m3svmclassifier__p": [2.0, 4.0]}
