@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -14,9 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._core import Model, fit
 from ._data import TrainingData, class_names, features, training_data
+from ._export import Exports
 from ._parameters import Parameters
 from ._probability import probabilities_at, temperature_by_cross_validation
-from ._progress import ProgressLine, warn_unless_converged
+from ._progress import ProgressLine, warn_of_missing_probabilities, warn_unless_converged
 from ._settings import Settings
 
 if TYPE_CHECKING:
@@ -36,7 +39,7 @@ def _gives_probabilities(estimator: LinearClassifier) -> bool:
     )
 
 
-class LinearClassifier(Parameters, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class LinearClassifier(Parameters, Exports, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """One linear scorer per class (or per pair of classes), trained to a certified optimum."""
 
     # The name of the method in the library.
@@ -86,14 +89,8 @@ class LinearClassifier(Parameters, ClassifierMixin, BaseEstimator):  # type: ign
         self : object
             The fitted estimator.
         """
-        before = self.__dict__.copy()
-        try:
+        with self._all_or_nothing():
             model = self._train(X, y, sample_weight)
-        except BaseException:
-            # A fit that fails leaves no trace: neither the width of its data nor half a model.
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
         warn_unless_converged(type(self).__name__, model)
         return self
 
@@ -153,7 +150,7 @@ class LinearClassifier(Parameters, ClassifierMixin, BaseEstimator):  # type: ign
             assert probabilities is not None, "the loss defines probabilities"
             return probabilities
         if not hasattr(self, "temperature_"):
-            raise AttributeError("probability=True was set after the training; fit again to get probabilities")
+            raise AttributeError("only a fit with probability=True estimates probabilities; fit again to get them")
         return probabilities_at(self._class_scores(X), self.temperature_)
 
     @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
@@ -186,6 +183,17 @@ class LinearClassifier(Parameters, ClassifierMixin, BaseEstimator):  # type: ign
         check_is_fitted(self)
         self._model.save(path)
 
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """A training that fails leaves no trace: neither the width of its data nor half a model."""
+        before = self.__dict__.copy()
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
     def _train(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Model:
         if self.on_interrupt not in ("raise", "keep"):
             raise ValueError(f'`on_interrupt` must be "raise" or "keep", found {self.on_interrupt!r}')
@@ -210,7 +218,12 @@ class LinearClassifier(Parameters, ClassifierMixin, BaseEstimator):  # type: ign
         temperature = None
         wanted = not self._native_probabilities and getattr(self, "probability", False)
         if wanted and model.stop != "interrupted":
-            temperature = self._temperature(data, settings, seed)
+            try:
+                temperature = self._temperature(data, settings, seed)
+            except KeyboardInterrupt:
+                if self.on_interrupt != "keep":
+                    raise
+                warn_of_missing_probabilities(type(self).__name__)
         self._adopt(model, data.classes)
         if temperature is not None:
             self.temperature_ = temperature
@@ -256,7 +269,7 @@ class LinearClassifier(Parameters, ClassifierMixin, BaseEstimator):  # type: ign
 
     def _adopt(self, model: Model, classes: NDArray[Any]) -> None:
         """Takes over everything that a model knows."""
-        for name in ("support_", "temperature_"):
+        for name in ("support_", "temperature_", "_moments"):
             self.__dict__.pop(name, None)
         self._model = model
         self.classes_ = classes

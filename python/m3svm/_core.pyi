@@ -16,6 +16,7 @@ __all__ = [
     "__version__",
     "default_settings",
     "fit",
+    "fit_batch",
     "fit_temperature",
     "methods",
     "search",
@@ -60,6 +61,15 @@ class Model:
     def save(self, path: str | PathLike[str]) -> None: ...
     @staticmethod
     def load(path: str | PathLike[str]) -> Model: ...
+    def export(
+        self,
+        format: str,
+        *,
+        single: bool = True,
+        text_labels: bool = False,
+        name: str | None = None,
+        temperature: float | None = None,
+    ) -> bytes: ...
     def to_bytes(self) -> bytes: ...
     @staticmethod
     def from_bytes(content: bytes, trace: list[tuple[int, float, float | None]] | None = None) -> Model: ...
@@ -77,6 +87,18 @@ def fit(
     progress: Callable[[int, float, float | None], object] | None = None,
     keep_interrupted: bool = False,
 ) -> tuple[Model, NDArray[np.uint32] | None]: ...
+def fit_batch(
+    x: Any,
+    y: NDArray[np.uint32],
+    classes: list[str],
+    settings: Settings,
+    *,
+    before: Model | None = None,
+    moments: tuple[NDArray[np.float64], NDArray[np.float64], int] | None = None,
+    sample_weight: NDArray[np.float64] | None = None,
+    feature_names: list[str] | None = None,
+    n_threads: int | None = None,
+) -> tuple[Model, tuple[NDArray[np.float64], NDArray[np.float64], int]]: ...
 def search(
     x: Any,
     y: NDArray[np.uint32],

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_array
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import validate_data
 
 # Single and double precision are used as they are; everything else becomes double.
@@ -37,6 +37,30 @@ def training_data(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Trainin
     classes, numbers = np.unique(y, return_inverse=True)
     weight = None if sample_weight is None else _weights(sample_weight, X.shape[0])
     return TrainingData(_aligned(X), numbers.astype(np.uint32), classes, weight)
+
+
+def known_classes(estimator: Any, classes: Any) -> NDArray[Any]:
+    """All classes that batches may contain: named in the first call, or those of the fit before."""
+    before: NDArray[Any] | None = getattr(estimator, "classes_", None)
+    if classes is None:
+        if before is None:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        return before
+    named = unique_labels(classes)
+    if before is not None and not np.array_equal(before, named):
+        raise ValueError(f"classes must be those of the first call, {before.tolist()}, found {named.tolist()}")
+    return np.asarray(named)
+
+
+def batch_data(estimator: Any, X: Any, y: Any, sample_weight: Any, classes: NDArray[Any]) -> TrainingData:
+    """Checks what was passed to ``partial_fit``: as ``training_data``, for classes that are known already."""
+    X, y = validate_data(estimator, X, y, reset=not hasattr(estimator, "n_features_in_"), **_CHECKS)
+    check_classification_targets(y)
+    unknown = ~np.isin(y, classes)
+    if unknown.any():
+        raise ValueError(f"y has labels that are not among the classes: {np.unique(y[unknown]).tolist()[:5]}")
+    weight = None if sample_weight is None else _weights(sample_weight, X.shape[0])
+    return TrainingData(_aligned(X), np.searchsorted(classes, y).astype(np.uint32), classes, weight)
 
 
 def features(estimator: Any, X: Any) -> Any:

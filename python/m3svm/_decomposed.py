@@ -32,6 +32,10 @@ class OneVsRestSVMClassifier(RidgeHinge):
     ----------
     <attributes>
 
+    Notes
+    -----
+    There is no `partial_fit`: it takes a joint problem, such as that of :class:`WestonWatkinsClassifier`.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -71,7 +75,8 @@ class OneVsOneSVMClassifier(RidgeHinge):
 
     Notes
     -----
-    With three or more classes `decision_function` gives votes, plus less than one half that breaks ties.
+    With three or more classes `decision_function` gives votes, plus less than one half that breaks ties. There is no
+    `partial_fit`: it takes a joint problem, such as that of :class:`WestonWatkinsClassifier`.
 
     Examples
     --------

@@ -57,9 +57,9 @@ _RUNNING = dedent(
         Threads to use; None for all cores, or as many as `RAYON_NUM_THREADS` or `OMP_NUM_THREADS` say. The result does
         not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Where the folds for `probability` are drawn from. Nothing else is random.
+        <random>
     verbose : int, default=0
-        Whether to print how the training goes.
+        Whether to print how the training goes: about once a second, in one line on a terminal.
     on_interrupt : {"raise", "keep"}, default="raise"
         What Ctrl-C does to a training: end it with KeyboardInterrupt and leave the estimator as it was, or end it with
         a warning and keep the best point so far (without probabilities, if they were to be estimated).
@@ -82,7 +82,7 @@ _ATTRIBUTES = dedent(
         The value of the objective.
     dual_gap_ : float
         How far `objective_` is above the smallest possible value at most, relative to `objective_`. NaN where the
-        problem is not convex and there is no bound (p < 1).
+        problem is not convex and there is no bound (p < 1), and after `partial_fit`.
     n_iter_ : int
         Iterations of the solver.
     n_features_in_ : int
@@ -115,7 +115,7 @@ def documented(cls: Class) -> Class:
     """Fills the places such as ``<settings>`` and ``<attributes>`` in the docstring of an estimator."""
     margin = not cls._native_probabilities
     scorers = _ONE_PER_PAIR if cls._method == "ovo" else _ONE_PER_CLASS
-    settings = _SETTINGS + (_PROBABILITY if margin else "") + _RUNNING
+    settings = _SETTINGS + (_PROBABILITY if margin else "") + _RUNNING.replace("<random>", _what_is_random(cls))
     attributes = _ATTRIBUTES.format(scorers=scorers) + (_SUPPORT if margin else "")
     text = dedent("    " + (cls.__doc__ or ""))
     solvers = _SOLVERS_OF_LASSO if cls._method == "smlr" else _SOLVERS
@@ -125,3 +125,11 @@ def documented(cls: Class) -> Class:
     text = text.replace("<default>", str(getattr(cls, "delta", None)))
     cls.__doc__ = indent(text, "    ").lstrip()
     return cls
+
+
+def _what_is_random(cls: type[LinearClassifier]) -> str:
+    drawn = ["the order of rows in `partial_fit`"] if hasattr(cls, "partial_fit") else []
+    drawn += [] if cls._native_probabilities else ["the folds for `probability`"]
+    return (
+        f"Where {' and '.join(drawn)} are drawn from. Nothing else is random." if drawn else "Nothing is random here."
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from ._base import LinearClassifier
+from ._batches import LearnsInBatches
 from ._docs import documented
 
 
@@ -15,7 +16,7 @@ class HingeClassifier(LinearClassifier):
 
 
 @documented
-class M3SVMClassifier(HingeClassifier):
+class M3SVMClassifier(LearnsInBatches, HingeClassifier):
     """Multi-class support vector machine with maximised minimum margin (M³SVM).
 
     Minimises, over one vector and one intercept per class,
@@ -77,7 +78,7 @@ class RidgeHinge(HingeClassifier):
 
 
 @documented
-class WestonWatkinsClassifier(RidgeHinge):
+class WestonWatkinsClassifier(LearnsInBatches, RidgeHinge):
     """The multi-class support vector machine of Weston and Watkins.
 
     Minimises ``sum_i w_i sum_{k != y_i} g(1 - (z_{i,y_i} - z_{ik})) + lam |W|^2 + epsilon (|W|^2 + |b|^2)`` with the
@@ -107,7 +108,7 @@ class WestonWatkinsClassifier(RidgeHinge):
 
 
 @documented
-class MSVMClassifier(RidgeHinge):
+class MSVMClassifier(LearnsInBatches, RidgeHinge):
     """The M-SVM of Bredensteiner and Bennett.
 
     The hinge of :class:`WestonWatkinsClassifier`, with a penalty of squared distances between class vectors and of

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ._base import LinearClassifier
+from ._batches import LearnsInBatches
 from ._docs import documented
 
 
-class _LogisticMargin(LinearClassifier):
+class _LogisticMargin(LearnsInBatches):
     """A logistic loss with the penalty of M³SVM: everything but the name of the method."""
 
     _own_settings = ("p", "lam", "norm")
@@ -84,7 +84,7 @@ class PairwiseLogisticRegression(_LogisticMargin):
 
 
 @documented
-class MultinomialLogisticRegression(LinearClassifier):
+class MultinomialLogisticRegression(LearnsInBatches):
     """Multinomial logistic regression, solved to a certified optimum.
 
     Minimises ``sum_i w_i (log sum_k exp(z_ik) - z_{i,y_i}) + lam |W|^2 + epsilon (|W|^2 + |b|^2)``.

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+import time
 import warnings
 
 from sklearn.exceptions import ConvergenceWarning
 
 from ._core import Model
+
+# Between two lines of progress.
+_SECONDS = 1.0
 
 
 def print_search(name: str, done: int, planned: int) -> None:
@@ -14,23 +19,49 @@ def print_search(name: str, done: int, planned: int) -> None:
     print(f"[{name}] {done} of {planned} fits", flush=True)
 
 
+def print_batch(name: str, model: Model) -> None:
+    """One line about a batch."""
+    print(f"[{name}] {model.iterations} steps so far, objective of the batch {model.objective:.8g}", flush=True)
+
+
 class ProgressLine:
-    """Prints one line about the training now and then."""
+    """Prints how the training goes, about once a second: over and over in one line on a terminal, else line by line."""
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self._next = 0.0
+        self._terminal = sys.stdout.isatty()
+        self._width = 0
 
     def step(self, iteration: int, objective: float, gap: float | None) -> None:
-        """Called while the training runs."""
-        print(f"[{self._name}] iteration {iteration}, objective {objective:.8g}{_gap(gap)}", flush=True)
+        """Called many times a second while the training runs."""
+        if time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + (_SECONDS / 5 if self._terminal else _SECONDS)
+        self._print(f"iteration {iteration}, objective {objective:.8g}{_gap(gap)}", last=False)
 
     def finish(self, model: Model) -> None:
         """Called with the result."""
-        print(
-            f"[{self._name}] {model.stop} after {model.iterations} iterations of {model.solver}, "
-            f"objective {model.objective:.8g}{_gap(model.relative_gap)}",
-            flush=True,
-        )
+        work = f"{model.stop} after {model.iterations} iterations of {model.solver}"
+        self._print(f"{work}, objective {model.objective:.8g}{_gap(model.relative_gap)}", last=True)
+
+    def _print(self, text: str, *, last: bool) -> None:
+        line = f"[{self._name}] {text}"
+        if not self._terminal:
+            print(line, flush=True)
+            return
+        # Covers what is left of a longer line.
+        print("\r" + line.ljust(self._width), end="\n" if last else "", flush=True)
+        self._width = len(line)
+
+
+def warn_of_missing_probabilities(name: str) -> None:
+    """Warns that Ctrl-C came after the training, while its probabilities were estimated."""
+    warnings.warn(
+        f"{name} was interrupted while probabilities were estimated; the model was kept without them",
+        ConvergenceWarning,
+        stacklevel=4,
+    )
 
 
 def warn_unless_converged(name: str, model: Model) -> None:

@@ -59,7 +59,7 @@ class M3SVMClassifierCV(HingeClassifier):
     Notes
     -----
     Accuracies count sample weights. Ctrl-C during the search raises KeyboardInterrupt whatever `on_interrupt` says: there
-    is no model yet.
+    is no model yet. There is no `partial_fit`: the choice of `lam` and `p` needs all rows.
 
     Examples
     --------

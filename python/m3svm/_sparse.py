@@ -22,6 +22,10 @@ class SparseMultinomialLogisticRegression(LinearClassifier):
     ----------
     <attributes>
 
+    Notes
+    -----
+    There is no `partial_fit`: zeros come from a solver that sees all rows.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ._batches import LearnsInBatches
+from ._core import Model
 from ._data import TrainingData
 from ._docs import documented
 from ._hinge import RidgeHinge
@@ -9,7 +15,7 @@ from ._settings import Settings
 
 
 @documented
-class CrammerSingerClassifier(RidgeHinge):
+class CrammerSingerClassifier(LearnsInBatches, RidgeHinge):
     """The multi-class support vector machine of Crammer and Singer.
 
     Minimises ``sum_i w_i max(0, 1 + max_{k != y_i} z_ik - z_{i,y_i}) + lam |W|^2 + epsilon (|W|^2 + |b|^2)``.
@@ -40,7 +46,7 @@ class CrammerSingerClassifier(RidgeHinge):
 
 
 @documented
-class TopKSVMClassifier(RidgeHinge):
+class TopKSVMClassifier(LearnsInBatches, RidgeHinge):
     """The top-k support vector machine of Lapin, Hein and Schiele.
 
     Minimises ``sum_i w_i max(0, mean of the k largest a_ij) + lam |W|^2 + epsilon (|W|^2 + |b|^2)``, where ``a_ij`` is
@@ -50,7 +56,8 @@ class TopKSVMClassifier(RidgeHinge):
     Parameters
     ----------
     k : int, default=2
-        How many of the best classes count. With k or fewer classes, all but one of them.
+        How many of the best classes count. With k or fewer classes it is limited to all but one of them, without a
+        warning: see `k_`.
     lam : float, default=0.5
         The strength of the ridge penalty: ``1/(2 C)`` for programs that minimise ½|W|² + C sum of losses.
     delta : float, default=0.0
@@ -80,5 +87,9 @@ class TopKSVMClassifier(RidgeHinge):
     k: int = 2
 
     def _tuned(self, data: TrainingData, settings: Settings) -> Settings:
-        self.k_ = min(self.k, max(1, len(data.classes) - 1))
-        return {**settings, "k": self.k_}
+        return {**settings, "k": min(self.k, max(1, len(data.classes) - 1))}
+
+    def _adopt(self, model: Model, classes: NDArray[Any]) -> None:
+        super()._adopt(model, classes)
+        # With k = 1 the method is that of Crammer and Singer, which has no such setting.
+        self.k_ = model.settings.get("k", 1)

@@ -56,6 +56,57 @@ def test_fit_survives_nearly_good_data(X, y, weight):
 
 
 @quick
+@given(anything, anything, anything, st.one_of(st.none(), arrays))
+def test_batches_survive_anything(X, y, classes, weight):
+    survives(lambda: M3SVMClassifier().partial_fit(X, y, classes=classes, sample_weight=weight))
+    model = M3SVMClassifier().partial_fit([[0.0, 1.0]], [1], classes=[0, 1])
+    survives(lambda: model.partial_fit(X, y, classes=classes, sample_weight=weight))
+    assert model.predict([[0.0, 1.0]]).shape == (1,)
+
+
+@quick
+@given(matrices, st.lists(st.integers(0, 3), max_size=6), st.lists(numbers, max_size=6))
+def test_batches_survive_nearly_good_data(X, y, weight):
+    model = M3SVMClassifier(scale="standard")
+    for _ in range(2):
+        survives(lambda: model.partial_fit(X, y[: len(X)], [0, 1, 2], sample_weight=weight[: len(X)]))
+
+
+@quick
+@given(st.one_of(st.none(), st.text(max_size=5), st.floats(), st.integers()), st.sampled_from(["text", "int"]))
+def test_exports_survive_anything(option, kind):
+    model = M3SVMClassifier(max_iter=3).fit([[0.0, 1.0], [1.0, 0.0]], ["\0é", "b"] if kind == "text" else [1, 2])
+    survives(lambda: model.to_c(name=option))
+    survives(lambda: model.to_onnx(dtype=option))
+    survives(lambda: model.to_liblinear())
+    for format in ("onnx", "c", "json", "liblinear", option):
+        survives(lambda format=format: model._model.export(format, temperature=option))
+        survives(lambda format=format: model._model.export(format, name=option))
+
+
+@quick
+@given(st.lists(st.text(max_size=4), min_size=2, max_size=4, unique=True), st.floats(1e-300, 1e300))
+def test_any_classes_and_any_scale_can_be_exported(names, size):
+    x = np.arange(len(names), dtype=float)[:, None] * size
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            y = np.arange(len(names), dtype=np.uint32)
+            model = _core.fit(x, y, names, {"method": "m3svm", "max_iter": 3, "scale": "standard"})[0]
+    except ALLOWED:
+        return
+    for format in ("onnx", "c", "json", "liblinear"):
+        survives(lambda format=format: model.export(format))
+
+
+@quick
+@given(anything, anything, st.integers(0, 2**63))
+def test_moments_of_any_content_survive(first, second, steps):
+    x, y, settings = np.eye(2), np.arange(2, dtype=np.uint32), {"method": "m3svm"}
+    survives(lambda: _core.fit_batch(x, y, ["a", "b"], settings, moments=(first, second, steps)))
+
+
+@quick
 @given(anything)
 def test_predictions_survive_anything(X):
     model = M3SVMClassifier(max_iter=3).fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])

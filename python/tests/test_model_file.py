@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -13,16 +10,6 @@ import pytest
 import m3svm
 
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(scope="session")
-def program():
-    """The command line, if it has been built: $M3SVM_CLI, or in the usual folder, or on the path."""
-    folder = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    for place in (os.environ.get("M3SVM_CLI"), folder / "debug" / "m3svm", shutil.which("m3svm")):
-        if place and Path(place).is_file():
-            return lambda *args: subprocess.run([place, *map(str, args)], capture_output=True, text=True, check=True)
-    pytest.skip("the program m3svm has not been built")
 
 
 def test_a_loaded_estimator_is_the_saved_one(any_estimator, iris, tmp_path):

@@ -93,6 +93,10 @@ def test_top_k_is_limited_by_the_classes(iris):
     assert two.k_ == 1
     np.testing.assert_array_equal(two.coef_, m3svm.CrammerSingerClassifier().fit(X[:100], y[:100]).coef_)
     assert m3svm.TopKSVMClassifier(k=9).fit(X, y).k_ == 2
+    # Every fit looks at its own classes, and k itself stays as it was set.
+    again = m3svm.TopKSVMClassifier(k=2).fit(X, y)
+    assert (again.k, again.k_, again.fit(X[:100], y[:100]).k_, again.fit(X, y).k_) == (2, 2, 1, 2)
+    assert again.get_params()["k"] == 2
     with pytest.raises(ValueError, match="`k` must be at least 1"):
         m3svm.TopKSVMClassifier(k=0).fit(X, y)
 

@@ -47,6 +47,34 @@ def test_an_interrupt_ends_the_training(policy, expected):
         assert "(interrupted)" in done.stdout and "the best point so far was kept" in done.stdout
 
 
+def test_an_interrupt_while_probabilities_are_estimated_costs_only_those(iris, monkeypatch):
+    X, y = iris
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("m3svm._base.temperature_by_cross_validation", interrupted)
+    with pytest.warns(ConvergenceWarning, match="the model was kept without them") as caught:
+        model = M3SVMClassifier(probability=True, on_interrupt="keep").fit(X, y)
+    assert caught[0].filename == __file__
+    assert model.score(X, y) > 0.9 and not hasattr(model, "temperature_")
+    model = M3SVMClassifier(probability=True)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert not hasattr(model, "coef_")
+
+
+def test_progress_on_a_terminal_stays_in_one_line(monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    random = np.random.RandomState(0)
+    with pytest.warns(ConvergenceWarning):
+        ISM3Classifier(verbose=1, solver="adam", tol=1e-15, max_iter=300).fit(
+            random.randn(5000, 100), random.randint(0, 9, 5000)
+        )
+    said = capsys.readouterr().out
+    assert said.count("\n") == 1 and said.count("\r[ISM3Classifier]") >= 2
+
+
 def test_other_threads_run_during_a_training():
     random = np.random.RandomState(0)
     X, y = random.randn(5000, 100), random.randint(0, 9, 5000)

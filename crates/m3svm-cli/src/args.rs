@@ -2,6 +2,7 @@
 
 mod compare;
 mod data;
+mod export;
 mod reproduce;
 mod search;
 mod spec;
@@ -14,6 +15,7 @@ use m3svm::Model;
 
 pub(crate) use compare::CompareArgs;
 pub(crate) use data::DataArgs;
+pub(crate) use export::ExportArgs;
 pub(crate) use reproduce::ReproduceArgs;
 pub(crate) use search::SearchArgs;
 pub(crate) use spec::SpecArgs;
@@ -52,6 +54,8 @@ pub(crate) enum Command {
     Evaluate(EvaluateArgs),
     /// Show what is in a model file
     Inspect(InspectArgs),
+    /// Turn a model into a form that other programs use
+    Export(ExportArgs),
     /// Print a completion script for a shell
     Completions {
         /// The shell

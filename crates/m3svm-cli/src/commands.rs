@@ -4,6 +4,7 @@ pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod evaluate;
+pub(crate) mod export;
 pub(crate) mod inspect;
 pub(crate) mod man;
 pub(crate) mod predict;

@@ -36,6 +36,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Predict(args) => commands::predict::run(args),
         Command::Evaluate(args) => commands::evaluate::run(args),
         Command::Inspect(args) => commands::inspect::run(args),
+        Command::Export(args) => commands::export::run(args),
         Command::Completions { shell } => commands::completions::run(*shell),
         Command::Man { command } => commands::man::run(command.as_deref()),
     };

@@ -27,6 +27,8 @@ mod _core {
     #[pymodule_export]
     use crate::training::fit;
     #[pymodule_export]
+    use crate::training::fit_batch;
+    #[pymodule_export]
     use crate::training::search;
 
     #[pymodule_export]

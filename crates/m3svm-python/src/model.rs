@@ -3,14 +3,15 @@
 use std::path::PathBuf;
 
 use m3svm::{Features, Model};
+use m3svm_export::{Format, Labels, Options, Precision, export};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
-use crate::error::exception;
+use crate::error::{exception, invalid};
 use crate::matrix::Matrix;
 use crate::pool::pool;
-use crate::settings::to_dict;
+use crate::settings::{named, to_dict};
 
 /// Iteration, objective and relative gap (where it was computed) of every step of a training.
 pub(crate) type Trace = Vec<(usize, f64, Option<f64>)>;
@@ -189,6 +190,28 @@ impl PyModel {
     #[pyo3(signature = (content, trace=None))]
     fn from_bytes(content: &[u8], trace: Option<Trace>) -> PyResult<Self> {
         Model::from_bytes(content).map(|model| Self(model, trace.unwrap_or_default())).map_err(exception)
+    }
+
+    /// The model in another format: onnx, c, json or liblinear.
+    #[pyo3(signature = (format, *, single=true, text_labels=false, name=None, temperature=None))]
+    fn export<'py>(
+        &self,
+        py: Python<'py>,
+        format: &str,
+        single: bool,
+        text_labels: bool,
+        name: Option<String>,
+        temperature: Option<f64>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let format = named("format", Format::ALL.map(|f| (f.name(), f)), format)?;
+        let options = Options {
+            precision: if single { Precision::Single } else { Precision::Double },
+            labels: if text_labels { Labels::Text } else { Labels::Natural },
+            prefix: name.unwrap_or(Options::default().prefix),
+            temperature,
+        };
+        let content = py.detach(|| export(&self.0, format, &options)).map_err(|e| invalid(e.to_string()))?;
+        Ok(PyBytes::new(py, &content))
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {

@@ -1,6 +1,7 @@
 //! Training from Python, and the choice of λ and p before it.
 
 use m3svm::select::{Fold, Grid, Rule, Search, Values};
+use m3svm::solver::AdamState;
 use m3svm::{Dataset, Progress};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyKeyboardInterrupt;
@@ -12,7 +13,7 @@ use crate::matrix::{Matrix, slice};
 use crate::model::{PyModel, Trace};
 use crate::pool::pool;
 use crate::settings::{from_dict, named};
-use crate::watched::run;
+use crate::watched::{Watch, run};
 
 /// Rows with class numbers (positions in `classes`) and perhaps weights, as Python holds them.
 struct Rows<'py> {
@@ -24,8 +25,16 @@ struct Rows<'py> {
 
 impl Rows<'_> {
     fn dataset(&self) -> PyResult<Dataset<'_>> {
-        let x = self.x.features()?;
-        let data = Dataset::new(x, slice(self.y.as_slice())?, self.classes.clone()).map_err(exception)?;
+        let data = Dataset::new(self.x.features()?, slice(self.y.as_slice())?, self.classes.clone());
+        self.weighted(data.map_err(exception)?)
+    }
+
+    fn batch(&self) -> PyResult<Dataset<'_>> {
+        let data = Dataset::batch(self.x.features()?, slice(self.y.as_slice())?, self.classes.clone());
+        self.weighted(data.map_err(exception)?)
+    }
+
+    fn weighted<'a>(&'a self, data: Dataset<'a>) -> PyResult<Dataset<'a>> {
         match &self.sample_weight {
             Some(weights) => data.with_weights(slice(weights.as_slice())?).map_err(exception),
             None => Ok(data),
@@ -84,6 +93,51 @@ pub(crate) fn fit<'py>(
     let support = support.transpose().map_err(exception)?.flatten();
     Ok((PyModel::new(outcome.result?, trace), support.map(|rows| PyArray1::from_vec(py, rows.all()))))
 }
+
+/// Goes over a batch once by Adam, from where `before` and `moments` have left off. Returns the model and the moments for the next batch.
+#[pyfunction]
+#[pyo3(signature = (x, y, classes, settings, *, before=None, moments=None, sample_weight=None, feature_names=None, n_threads=None))]
+pub(crate) fn fit_batch<'py>(
+    py: Python<'py>,
+    x: Matrix<'py>,
+    y: PyReadonlyArray1<'py, u32>,
+    classes: Vec<String>,
+    settings: &Bound<'py, PyDict>,
+    before: Option<&Bound<'py, PyModel>>,
+    moments: Option<(PyReadonlyArray1<'py, f64>, PyReadonlyArray1<'py, f64>, u64)>,
+    sample_weight: Option<PyReadonlyArray1<'py, f64>>,
+    feature_names: Option<Vec<String>>,
+    n_threads: Option<usize>,
+) -> PyResult<(PyModel, Moments<'py>)> {
+    let (spec, pool) = (from_dict(settings)?, pool(n_threads)?);
+    let rows = Rows { x, y, classes, sample_weight };
+    let mut data = rows.batch()?;
+    if let Some(names) = feature_names {
+        data = data.with_feature_names(names).map_err(exception)?;
+    }
+    let before = before.map(|model| model.get().inner());
+    let mut state = match &moments {
+        Some((first, second, steps)) => AdamState {
+            first: slice(first.as_slice())?.to_vec(),
+            second: slice(second.as_slice())?.to_vec(),
+            steps: *steps,
+        },
+        None => AdamState::default(),
+    };
+    let outcome = py.detach(|| {
+        let state = &mut state;
+        let train = |watch: Watch<'_, ()>| spec.fit_batch_watched(&data, before, state, &mut || watch(()));
+        run(&pool, |_, ()| Ok(()), train)
+    });
+    if let Some(problem) = outcome.raised {
+        return Err(problem);
+    }
+    let moments = (PyArray1::from_vec(py, state.first), PyArray1::from_vec(py, state.second), state.steps);
+    Ok((PyModel::new(outcome.result?), moments))
+}
+
+/// What Adam remembers: the means of gradients and of their squares, and the number of steps.
+type Moments<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, u64);
 
 /// Tries all `lams` with all `ps` on splits (row numbers to train and to test on); `None` stands for the library's usual values.
 ///

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use crate::error::{Error, Result};
 use crate::features::Features;
 
-/// Features with one label and one weight per row. At least two classes occur; labels are in range.
+/// Features with one label and one weight per row. At least two classes occur (in a batch they need only be known); labels are in range.
 #[derive(Clone, Debug)]
 pub struct Dataset<'a> {
     x: Features<'a>,
@@ -19,23 +19,28 @@ pub struct Dataset<'a> {
 impl<'a> Dataset<'a> {
     /// Joins features with labels that are already numbers: `y[i] < classes.len()`.
     pub fn new(x: Features<'a>, y: impl Into<Cow<'a, [u32]>>, classes: Vec<String>) -> Result<Self> {
+        let data = Self::batch(x, y, classes)?;
+        let mut seen = vec![false; data.classes.len()];
+        data.y.iter().for_each(|&k| seen[k as usize] = true);
+        let found = seen.iter().filter(|s| **s).count();
+        if found < 2 {
+            let only = seen.iter().position(|s| *s).map(|k| data.classes[k].clone());
+            return Err(Error::TooFewClasses { found, only });
+        }
+        Ok(data)
+    }
+
+    /// As [`Dataset::new`] for a part of the data, see [`crate::Spec::fit_batch`]: not all of the classes have to occur in it.
+    pub fn batch(x: Features<'a>, y: impl Into<Cow<'a, [u32]>>, classes: Vec<String>) -> Result<Self> {
         let y = y.into();
         if y.len() != x.rows() {
             return Err(Error::Shape { what: "labels (one per row)", expected: x.rows(), found: y.len() });
         }
-        let mut seen = vec![false; classes.len()];
-        for (row, &k) in y.iter().enumerate() {
-            match seen.get_mut(k as usize) {
-                Some(s) => *s = true,
-                None => {
-                    return Err(Error::UnknownClass { row, label: k.to_string(), known: classes.len() });
-                }
-            }
+        if let Some(row) = y.iter().position(|&k| k as usize >= classes.len()) {
+            return Err(Error::UnknownClass { row, label: y[row].to_string(), known: classes.len() });
         }
-        let found = seen.iter().filter(|s| **s).count();
-        if found < 2 {
-            let only = seen.iter().position(|s| *s).map(|k| classes[k].clone());
-            return Err(Error::TooFewClasses { found, only });
+        if classes.len() < 2 {
+            return Err(Error::TooFewClasses { found: classes.len(), only: classes.into_iter().next() });
         }
         Ok(Self { x, y, classes, weights: None, feature_names: None })
     }

@@ -79,6 +79,7 @@ mod scheme;
 pub mod select;
 pub mod solver;
 mod spec;
+mod stream;
 mod support;
 mod temperature;
 pub mod text;

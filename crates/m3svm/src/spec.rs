@@ -139,11 +139,7 @@ impl Spec {
     ) -> Result<(Model, Dataset<'a>)> {
         self.check_for(data.classes().len())?;
         let started = Instant::now();
-        let scorers = self.scheme.scorers(data.classes().len());
-        let weights = data.x().cols().saturating_mul(scorers);
-        if weights > MOST_WEIGHTS {
-            return Err(Error::param("features times scorers", weights, "be at most 50 million"));
-        }
+        self.check_size(&data)?;
         let scaler = Scaler::fit(self.scaling, data.x(), data.weights());
         let x = scaler.apply(data.take_x())?;
         let data = data.with_x(x);
@@ -162,6 +158,15 @@ impl Spec {
             seconds: started.elapsed().as_secs_f64(),
         };
         Ok((Model::new(self.clone(), &data, scaler, solution, training), data))
+    }
+
+    /// Refuses more weights than fit.
+    pub(crate) fn check_size(&self, data: &Dataset<'_>) -> Result<()> {
+        let weights = data.x().cols().saturating_mul(self.scheme.scorers(data.classes().len()));
+        if weights > MOST_WEIGHTS {
+            return Err(Error::param("features times scorers", weights, "be at most 50 million"));
+        }
+        Ok(())
     }
 
     /// Parameters that are all 0.
@@ -190,7 +195,7 @@ impl Spec {
         Ok(Reduction::of(&risk, &self.solver.resolve(&risk)))
     }
 
-    fn joint_task<'a>(&'a self, data: &'a Dataset<'_>) -> Result<Task<'a>> {
+    pub(crate) fn joint_task<'a>(&'a self, data: &'a Dataset<'_>) -> Result<Task<'a>> {
         let (classes, penalty, weights) = (data.classes().len(), self.penalty.as_dyn(), self.row_weights(data)?);
         Ok(Task { x: data.x(), y: data.y(), classes, weights, penalty, epsilon: self.epsilon })
     }
@@ -216,7 +221,7 @@ impl Spec {
         Ok((found, solver))
     }
 
-    fn risk<'r>(&'r self, task: &'r Task<'r>, x: &'r Features<'r>) -> Risk<'r> {
+    pub(crate) fn risk<'r>(&'r self, task: &'r Task<'r>, x: &'r Features<'r>) -> Risk<'r> {
         let loss = self.loss.as_dyn();
         let weights = task.weights.as_deref().map(Cow::Borrowed);
         Risk::from_parts(x, task.y, task.classes, weights, loss, task.penalty, task.epsilon, self.intercept)

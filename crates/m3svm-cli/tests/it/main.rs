@@ -7,6 +7,7 @@
 mod browser;
 mod compare;
 mod errors;
+mod export;
 mod help;
 mod outputs;
 mod reproduce;

@@ -65,9 +65,17 @@ fn a_full_disk_is_an_error() {
     assert_snapshot!(lab.error("train iris.csv -o /dev/full"), @"error: /dev/full: No space left on device (os error 28)");
     assert_snapshot!(lab.error("train iris.csv --report /dev/full"), @"error: /dev/full: No space left on device (os error 28)");
     assert_snapshot!(lab.error("predict iris.m3svm iris.csv -o /dev/full"), @"error: /dev/full: No space left on device (os error 28)");
+    assert_snapshot!(lab.error("export iris.m3svm --format c -o /dev/full"), @"error: /dev/full: No space left on device (os error 28)");
     assert_snapshot!(lab.error("train iris.csv --trace /dev/full -o kept.m3svm"), @"error: /dev/full: No space left on device (os error 28)");
     lab.text("inspect kept.m3svm");
-    for arguments in ["train iris.csv", "predict iris.m3svm iris.csv", "inspect iris.m3svm", "demo", "man"] {
+    for arguments in [
+        "train iris.csv",
+        "predict iris.m3svm iris.csv",
+        "inspect iris.m3svm",
+        "demo",
+        "man",
+        "export iris.m3svm --format c",
+    ] {
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
         let output = lab.command(arguments).stdout(full).output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{arguments}");

@@ -1,5 +1,7 @@
 //! Adam, the paper's own algorithm: for comparison, for streams, and as the bridge to networks.
 
+use std::ops::ControlFlow;
+
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -47,7 +49,7 @@ impl Adam {
     ) -> Result<Solution> {
         const CERTIFY_EVERY: usize = 100;
         let mut theta = start;
-        let mut moments = Moments::new(theta.len());
+        let mut state = AdamState::default();
         let mut grad = vec![0.0; theta.len()];
         let mut rows: Vec<u32> = (0..f.terms() as u32).collect();
         let mut random = ChaCha8Rng::seed_from_u64(limits.seed);
@@ -59,21 +61,10 @@ impl Adam {
             if epoch >= limits.max_iter {
                 break Stop::IterationLimit;
             }
-            let mut value = 0.0;
-            match self.batch.filter(|b| *b < rows.len()) {
-                None => {
-                    value = f.eval(&theta, &mut grad);
-                    moments.step(self.learning_rate, &grad, &mut theta);
-                }
-                Some(batch) => {
-                    rows.shuffle(&mut random);
-                    for part in rows.chunks(batch) {
-                        // The average of the estimates along the epoch, for display.
-                        value += f.eval_rows(part, &theta, &mut grad) * part.len() as f64 / rows.len() as f64;
-                        moments.step(self.learning_rate, &grad, &mut theta);
-                    }
-                }
-            }
+            let relative_gap = best.certificate.relative_gap();
+            let here = Progress { iteration: epoch, evaluations, objective: lowest, relative_gap, inner: true };
+            let pass = self.pass(f, &mut rows, &mut random, &mut state, &mut theta, &mut grad, &mut || watch(&here));
+            let ControlFlow::Continue(value) = pass else { break Stop::Interrupted };
             epoch += 1;
             evaluations += 1;
             if !value.is_finite() {
@@ -92,23 +83,56 @@ impl Adam {
         let stop = if best.update(&theta, limits.tol, &mut evaluations) { Stop::Converged } else { stop };
         Ok(Solution { theta: best.theta, certificate: best.certificate, stop, iterations: epoch, evaluations })
     }
-}
 
-struct Moments {
-    first: Vec<f64>,
-    second: Vec<f64>,
-    steps: i32,
-}
-
-impl Moments {
-    fn new(len: usize) -> Self {
-        Self { first: vec![0.0; len], second: vec![0.0; len], steps: 0 }
+    /// Goes over all terms once, in one step or in steps of `batch` terms, and asks between steps whether to go on. Returns the value
+    /// on the way.
+    pub(crate) fn pass(
+        &self,
+        f: &dyn Objective,
+        rows: &mut [u32],
+        random: &mut ChaCha8Rng,
+        state: &mut AdamState,
+        theta: &mut [f64],
+        grad: &mut [f64],
+        ask: &mut dyn FnMut() -> ControlFlow<()>,
+    ) -> ControlFlow<(), f64> {
+        let Some(batch) = self.batch.filter(|b| *b < rows.len()) else {
+            let value = f.eval(theta, grad);
+            state.step(self.learning_rate, grad, theta);
+            return ControlFlow::Continue(value);
+        };
+        rows.shuffle(random);
+        let mut value = 0.0;
+        for part in rows.chunks(batch) {
+            ask()?;
+            // The average of the estimates along the pass, for display.
+            value += f.eval_rows(part, theta, grad) * part.len() as f64 / rows.len() as f64;
+            state.step(self.learning_rate, grad, theta);
+        }
+        ControlFlow::Continue(value)
     }
+}
 
+/// What Adam remembers between steps: running means of the gradient and of its squares. Empty before the first step.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AdamState {
+    /// Mean of the gradient.
+    pub first: Vec<f64>,
+    /// Mean of the squares of its entries.
+    pub second: Vec<f64>,
+    /// Steps so far.
+    pub steps: u64,
+}
+
+impl AdamState {
     fn step(&mut self, rate: f64, grad: &[f64], theta: &mut [f64]) {
         const BETA: (f64, f64) = (0.9, 0.999);
+        self.first.resize(theta.len(), 0.0);
+        self.second.resize(theta.len(), 0.0);
         self.steps += 1;
-        let (a, b) = (1.0 - BETA.0.powi(self.steps), 1.0 - BETA.1.powi(self.steps));
+        // Beyond that the powers are 0 anyway.
+        let steps = self.steps.min(1_000_000) as i32;
+        let (a, b) = (1.0 - BETA.0.powi(steps), 1.0 - BETA.1.powi(steps));
         for (((t, g), m), v) in theta.iter_mut().zip(grad).zip(&mut self.first).zip(&mut self.second) {
             *m = BETA.0 * *m + (1.0 - BETA.0) * g;
             *v = BETA.1 * *v + (1.0 - BETA.1) * g * g;

@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 
-pub use adam::Adam;
+pub use adam::{Adam, AdamState};
 pub use lbfgs::Lbfgs;
 pub use newton::Newton;
 pub use proximal::Proximal;

@@ -19,5 +19,6 @@ mod select;
 mod select_folds;
 mod select_journal;
 mod splits;
+mod stream;
 mod threads;
 mod top_k;

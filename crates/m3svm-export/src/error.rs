@@ -1,0 +1,40 @@
+//! Why a model cannot be exported.
+
+/// Result with [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Messages are one clause in lower case that says what was found and what was expected.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A format that knows whole numbers only.
+    #[error("the labels of LIBLINEAR are whole numbers of 32 bits, found the class `{class}`")]
+    Label {
+        /// The first class that is none.
+        class: String,
+    },
+    /// A format without votes.
+    #[error("LIBLINEAR has no votes of pairs of classes, which the method ovo needs; export it as onnx, c or json")]
+    Votes,
+    /// What cannot begin a name in C.
+    #[error("`name` must be letters, digits and underscores that begin with a letter, found {found:?}")]
+    Prefix {
+        /// What was found.
+        found: String,
+    },
+    /// A temperature out of range.
+    #[error("`temperature` must be a finite number greater than 0, found {found}")]
+    Temperature {
+        /// What was found.
+        found: f64,
+    },
+    /// Probabilities that exist already.
+    #[error("`temperature` is for methods that define no probabilities, this one does")]
+    HasProbabilities,
+    /// Weights that became infinite when the scaling was folded in.
+    #[error("the weights for unscaled features are not finite: a feature varies far too little")]
+    NotFinite,
+    /// The text could not be made.
+    #[error("cannot write JSON: {0}")]
+    Json(#[from] serde_json::Error),
+}
