@@ -12,12 +12,13 @@ use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::loss::AnyLoss;
 use crate::model::{Model, Training};
+use crate::objective::Objective;
 use crate::penalty::{AnyPenalty, Penalty};
 use crate::reduce::Reduction;
 use crate::risk::Risk;
 use crate::scale::{Scaler, Scaling};
 use crate::scheme::{self, Scheme};
-use crate::solver::{AnySolver, Limits, Solution, Watch};
+use crate::solver::{AnySolver, Limits, Solution, Stop, Watch};
 
 /// Most numbers in W: a dozen vectors of that size are needed at once.
 const MOST_WEIGHTS: usize = 50_000_000;
@@ -169,6 +170,52 @@ impl Spec {
         Ok(())
     }
 
+    /// The model of weights that came from elsewhere (d×c row-major, and one intercept per class), such as the last layer of a network:
+    /// nothing is trained, and the certificate says how far from the optimum on `data` the weights are.
+    ///
+    /// Weights belong to features as they are, so [`Scaling::None`] is asked for, and [`Scheme::Joint`] as well.
+    pub fn model_at(&self, data: &Dataset<'_>, weights: &[f64], intercept: &[f64]) -> Result<Model> {
+        self.check()?;
+        let classes = data.classes().len();
+        self.loss.as_dyn().check_classes(classes)?;
+        if self.scaling != Scaling::None {
+            return Err(Error::param("scaling", format!("{:?}", self.scaling), "be none for weights from elsewhere"));
+        }
+        if self.scheme != Scheme::Joint {
+            return Err(Error::param("scheme", format!("{:?}", self.scheme), "be joint for weights from elsewhere"));
+        }
+        for (what, expected, found) in [
+            ("weights", data.x().cols() * classes, weights.len()),
+            ("intercepts", if self.intercept { classes } else { 0 }, intercept.len()),
+        ] {
+            if expected != found {
+                return Err(Error::Shape { what, expected, found });
+            }
+        }
+        if let Some(bad) = weights.iter().chain(intercept).find(|w| !w.is_finite()) {
+            return Err(Error::param("weights", bad, "be finite"));
+        }
+        let started = Instant::now();
+        let theta = [weights, intercept].concat();
+        let task = self.joint_task(data)?;
+        let risk = self.risk(&task, task.x);
+        // The bound may be taken at a better intercept; the objective is that of the weights as they are.
+        let mut certificate = risk.certify(&mut theta.clone());
+        certificate.objective = risk.eval(&theta, &mut vec![0.0; theta.len()]);
+        let solution = Solution { theta, certificate, stop: Stop::NoProgress, iterations: 0, evaluations: 0 };
+        let training = Training {
+            rows: data.rows(),
+            problems: 1,
+            solver: "none".into(),
+            stop: solution.stop,
+            iterations: 0,
+            evaluations: 0,
+            seconds: started.elapsed().as_secs_f64(),
+        };
+        let scaler = Scaler::fit(Scaling::None, data.x(), data.weights());
+        Ok(Model::new(self.clone(), data, scaler, solution, training))
+    }
+
     /// Parameters that are all 0.
     pub(crate) fn origin(&self, data: &Dataset<'_>) -> Vec<f64> {
         vec![0.0; (data.x().cols() + usize::from(self.intercept)) * self.scheme.scorers(data.classes().len())]
@@ -270,6 +317,29 @@ pub(crate) struct Task<'a> {
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn weights_from_elsewhere_make_the_model_they_are() {
+        let x = vec![1.4, 0.2, 1.3, 0.3, 4.5, 1.5, 4.1, 1.3, 5.9, 2.1, 5.6, 2.4];
+        let data = Dataset::from_labels(Features::dense(x, 6, 2).unwrap(), &["a", "a", "b", "b", "c", "c"]).unwrap();
+        let spec = Spec { scaling: Scaling::None, ..Spec::default() };
+        let fitted = spec.fit(&data).unwrap();
+        let same = spec.model_at(&data, fitted.weights(), fitted.intercept()).unwrap();
+        assert_eq!(same.scores(data.x()).unwrap(), fitted.scores(data.x()).unwrap());
+        let (there, here) = (fitted.certificate().objective, same.certificate().objective);
+        assert!((there - here).abs() <= 1e-12 * there, "{there} {here}");
+        assert!(same.certificate().relative_gap().unwrap() < 1e-3);
+        // Other weights are worse by more than the gap of the optimum.
+        let half: Vec<f64> = fitted.weights().iter().map(|w| 0.5 * w).collect();
+        let worse = spec.model_at(&data, &half, fitted.intercept()).unwrap();
+        assert!(worse.certificate().objective > there && worse.certificate().lower_bound.unwrap() <= there);
+        let error = spec.model_at(&data, &half[1..], fitted.intercept()).unwrap_err().to_string();
+        assert_eq!(error, "weights: expected 6, found 5");
+        let error = spec.model_at(&data, &half, &[0.0, f64::NAN, 0.0]).unwrap_err().to_string();
+        assert_eq!(error, "`weights` must be finite, found NaN");
+        let error = Spec::default().model_at(&data, &half, &[0.0; 3]).unwrap_err().to_string();
+        assert!(error.starts_with("`scaling` must be none"), "{error}");
+    }
 
     #[test]
     fn more_weights_than_fit_are_refused_before_anything_is_allocated() {

@@ -1,0 +1,144 @@
+//! `m3svm-deep train`: one network, or several that differ in their seed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use burn_core::tensor::backend::AutodiffBackend;
+use m3svm_burn::head_margins;
+use serde::Serialize;
+
+use crate::args::TrainArgs;
+use crate::backend::{self, Work};
+use crate::checkpoint::{self, Place};
+use crate::data::{ImageSet, shape};
+use crate::output::{Group, accuracy_figure, margin_figure, mean_and_deviation, shown, write_curves};
+use crate::progress::{Bars, say, tell};
+use crate::settings::Settings;
+use crate::training::{Epoch, Loaded, Training};
+
+pub(crate) fn run(args: TrainArgs) -> Result<()> {
+    args.settings.check()?;
+    ensure!((1..=1000).contains(&args.seeds), "`seeds` must be from 1 to 1000, found {}", args.seeds);
+    let files = checkpoints(&args);
+    if let (false, Some(there)) = (args.resume, files.iter().find(|f| f.exists())) {
+        anyhow::bail!("{} exists; add `--resume` to go on with it, or choose another folder", there.display());
+    }
+    let set = args.data.read()?;
+    fs::create_dir_all(&args.out).with_context(|| format!("cannot make {}", args.out.display()))?;
+    backend::with(args.backend, Trainings { args: &args, set: &set, files })
+}
+
+fn checkpoints(args: &TrainArgs) -> Vec<PathBuf> {
+    (args.seed..args.seed.saturating_add(args.seeds)).map(|s| args.out.join(format!("seed-{s}.checkpoint"))).collect()
+}
+
+struct Trainings<'a> {
+    args: &'a TrainArgs,
+    set: &'a ImageSet,
+    files: Vec<PathBuf>,
+}
+
+/// What one training came to.
+#[derive(Serialize)]
+struct Outcome {
+    seed: u64,
+    /// The last epoch, or the best one under early stopping.
+    reached: Epoch,
+    checkpoint: PathBuf,
+}
+
+#[derive(Serialize)]
+struct Summary<'a> {
+    data: String,
+    train_images: usize,
+    test_images: usize,
+    classes: usize,
+    settings: &'a Settings,
+    /// The same strength for losses that are summed over images, as the linear model has it.
+    lambda_of_sums: f64,
+    trainings: Vec<Outcome>,
+}
+
+impl Work for Trainings<'_> {
+    fn run<B: AutodiffBackend>(self, device: B::Device) -> Result<()> {
+        let Self { args, set, files } = self;
+        let data = Loaded::<B>::new(set, args.settings.validation, &device);
+        tell(&format!(
+            "{}: {} training and {} test images of {}, {} classes",
+            args.data.name(),
+            data.train_len(),
+            set.test.len(),
+            shape(set.train.shape),
+            set.classes.len()
+        ));
+        let (mut outcomes, mut histories) = (Vec::new(), Vec::new());
+        for (seed, file) in (args.seed..).zip(files) {
+            let training = self::train(args, set, &data, seed, &file, &device)?;
+            if seed == args.seed {
+                margins(args, set, &training)?;
+            }
+            let reached = training.outcome().context("no epoch was trained")?.clone();
+            outcomes.push(Outcome { seed, reached, checkpoint: file });
+            histories.push((seed, training.history));
+        }
+        let group = Group {
+            name: format!("{:?}", args.settings.loss).to_lowercase(),
+            runs: histories.iter().map(|(seed, history)| (*seed, &history[..])).collect(),
+        };
+        write_curves(std::slice::from_ref(&group), &args.out.join("curves.csv"))?;
+        accuracy_figure(&format!("{}, {}", args.data.name(), group.name), &group, &args.out.join("curves.svg"))?;
+        let accuracy = mean_and_deviation(outcomes.iter().map(|o| o.reached.test_accuracy));
+        let summary = Summary {
+            data: args.data.name(),
+            train_images: data.train_len(),
+            test_images: set.test.len(),
+            classes: set.classes.len(),
+            settings: &args.settings,
+            lambda_of_sums: args.settings.lambda * data.train_len() as f64,
+            trainings: outcomes,
+        };
+        let text = serde_json::to_vec_pretty(&summary)?;
+        m3svm::write_file(&args.out.join("summary.json"), |out| out.write_all(&text))?;
+        say(&format!("test accuracy {} ({})", shown(accuracy), args.out.join("curves.svg").display()));
+        Ok(())
+    }
+}
+
+/// One training, from its checkpoint if there is one; a checkpoint after every epoch.
+fn train<B: AutodiffBackend>(
+    args: &TrainArgs,
+    set: &ImageSet,
+    data: &Loaded<B>,
+    seed: u64,
+    file: &Path,
+    device: &B::Device,
+) -> Result<Training<B>> {
+    let place = Place { shape: data.shape, classes: &set.classes, images: data.train_len() };
+    let mut training = if args.resume && file.exists() {
+        checkpoint::resume(file, &args.settings, seed, place, device)?
+    } else {
+        Training::new(&args.settings, seed, data, device)
+    };
+    let (all, done) = (args.settings.epochs * data.train_len(), training.history.len() * data.train_len());
+    let bar = Bars::default().images(all, done, &format!("seed {seed}"));
+    while !training.finished() {
+        training.epoch(data, device, &|images| bar.inc(images as u64))?;
+        checkpoint::save(&training, place, file)?;
+        if let Some(e) = training.history.last() {
+            bar.set_message(format!("epoch {}: test {:.4}", e.epoch, e.test_accuracy));
+        }
+    }
+    bar.finish();
+    Ok(training)
+}
+
+/// The margins of the first seed, before and after.
+fn margins<B: AutodiffBackend>(args: &TrainArgs, set: &ImageSet, training: &Training<B>) -> Result<()> {
+    let after = head_margins(&training.chosen().head);
+    for (when, margins) in [("before", &training.first_margins), ("after", &after)] {
+        let title = format!("{}: margins of the last layer {when} training", args.data.name());
+        margin_figure(&title, margins, &set.classes, &args.out.join(format!("margins-{when}.svg")))?;
+    }
+    Ok(())
+}
