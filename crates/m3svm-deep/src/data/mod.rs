@@ -237,7 +237,7 @@ mod tests {
         let good = small_set(3, 4);
         let mut set = good.clone();
         set.train.labels.iter_mut().for_each(|k| *k %= 2);
-        assert_eq!(message(set), "class `2` occurs in the test images only");
+        assert_eq!(message(set), "class `bar 2` occurs in the test images only");
         let mut set = good.clone();
         set.test.shape = [1, 16, 64];
         assert_eq!(message(set), "training images are 1x32x32, test images 1x16x64");
