@@ -153,6 +153,7 @@ def about() -> dict[str, Any]:
 
 def run(args: argparse.Namespace) -> dict[Key, dict[str, Any]]:
     """Measures what is missing, writing down each piece as it is finished."""
+    args.out.parent.mkdir(parents=True, exist_ok=True)
     rows = known(args.out)
     with args.out.open("a") as sink:
         for name in args.sets:
