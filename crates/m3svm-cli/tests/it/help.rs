@@ -20,6 +20,7 @@ fn the_program() {
       predict      Predict the classes of a data file
       evaluate     Measure how well a model does on a data file with labels
       inspect      Show what is in a model file
+      export       Turn a model into a form that other programs use
       completions  Print a completion script for a shell
       man          Print a manual page
       help         Print this message or the help of the given subcommand(s)
