@@ -40,13 +40,19 @@ struct Curve {
 
 /// Test accuracy for p = 1, …, 8.
 pub(crate) fn powers(plan: &Plan, output: &Output, parts: &Parts, listener: &Listener<'_>) -> Result<usize> {
-    let kind = Kind { name: "p", axis: Axis::new("p"), paper: scripted_powers, fair: fair_powers };
+    let kind = Kind { name: "p", symbol: "p", axis: Axis::new("p"), paper: scripted_powers, fair: fair_powers };
     kind.run(plan, &SIX_SETS, output, parts, listener)
 }
 
 /// Test accuracy for λ from 1e-4 to 1 at p = 4.
 pub(crate) fn strengths(plan: &Plan, output: &Output, parts: &Parts, listener: &Listener<'_>) -> Result<usize> {
-    let kind = Kind { name: "lambda", axis: Axis::new("λ").log(), paper: scripted_strengths, fair: fair_strengths };
+    let kind = Kind {
+        name: "lambda",
+        symbol: "λ",
+        axis: Axis::new("λ (that of the script is on another scale)").log(),
+        paper: scripted_strengths,
+        fair: fair_strengths,
+    };
     kind.run(plan, &SETS.map(|it| it.set), output, parts, listener)
 }
 
@@ -61,6 +67,7 @@ struct Job<'a> {
 
 struct Kind {
     name: &'static str,
+    symbol: &'static str,
     axis: Axis,
     paper: fn(&Job<'_>) -> Result<Option<Curve>>,
     fair: fn(&Job<'_>) -> Result<Option<Curve>>,
@@ -101,7 +108,7 @@ impl Kind {
             spread: curve.points.iter().map(|(_, _, sd)| *sd).collect(),
         });
         let chart = LineChart {
-            title: format!("{}: test accuracy by {}", set.name, self.axis.label),
+            title: format!("{}: test accuracy by {}", set.name, self.symbol),
             x: self.axis.clone(),
             y: Axis::new("test accuracy, mean ± sd"),
             series: series.collect(),

@@ -28,6 +28,8 @@ struct Saved<T> {
 pub(crate) struct Parts {
     folder: PathBuf,
     resume: bool,
+    /// Whether pieces are taken whatever their settings: they say themselves how they were made.
+    any: bool,
     /// Whether to begin nothing new.
     closed: Cell<bool>,
     interrupted: Cell<bool>,
@@ -37,7 +39,13 @@ impl Parts {
     pub(crate) fn open(plan: &Plan) -> Result<Self> {
         let folder = folder(plan.output.join("parts"))?;
         let closed = Cell::new(plan.finished);
-        Ok(Self { folder, resume: plan.resume || plan.finished, closed, interrupted: Cell::new(false) })
+        Ok(Self {
+            folder,
+            resume: plan.resume || plan.finished,
+            any: plan.finished,
+            closed,
+            interrupted: Cell::new(false),
+        })
     }
 
     /// Whether the user has put an end to the run.
@@ -59,7 +67,7 @@ impl Parts {
         let settings: Value = serde_json::from_str(&settings.to_string()).unwrap_or(settings);
         let saved = fs::read(&path).ok().filter(|_| self.resume);
         let saved = saved.and_then(|bytes| serde_json::from_slice::<Saved<T>>(&bytes).ok());
-        if let Some(saved) = saved.filter(|saved| saved.settings == settings) {
+        if let Some(saved) = saved.filter(|saved| self.any || saved.settings == settings) {
             return Ok(Some(saved.result));
         }
         if self.closed.get() {

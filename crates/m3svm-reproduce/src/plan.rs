@@ -44,7 +44,7 @@ pub struct Plan {
     pub protocol: Protocol,
     /// Whether to go on from what an earlier run has finished.
     pub resume: bool,
-    /// Whether to begin nothing new, and only put together what earlier runs have finished.
+    /// Whether to begin nothing new, and only put together what earlier runs have finished, with whatever number of repeats.
     pub finished: bool,
     /// How often rows are divided anew; [`crate::sets::PaperSet::repeats`] if `None`.
     pub repeats: Option<usize>,

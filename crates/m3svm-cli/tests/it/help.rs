@@ -39,6 +39,11 @@ fn the_program() {
 }
 
 #[test]
+fn reproduce() {
+    assert_snapshot!(Lab::iris().text("reproduce --help"), @"");
+}
+
+#[test]
 fn train() {
     assert_snapshot!(Lab::iris().text("train --help"), @"
     Train a model on a data file

@@ -18,8 +18,7 @@ fn missing_files_are_left_out_with_a_line_each() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(stdout(&output), "The results are in out.\n");
     assert_snapshot!(stderr(&output), @"
-    note: confusion-iris-ovo-lr: done
-    note: confusion-iris-m3svm: done
+    note: confusion-iris: done
     note: Dermatology left out: data/dermatology.csv.gz is not there
     note: Optdigits left out: data/optdigits.csv.gz is not there
     ");
