@@ -35,6 +35,17 @@ impl Hinge {
         0.5 * self.delta2 / (square * square.sqrt()).max(f64::MIN_POSITIVE)
     }
 
+    /// g′(x) and g″(x) together, from one root and one division. The slope of x ≪ 0 does not cancel.
+    #[inline(always)]
+    pub(super) fn slope_bend(self, x: f64) -> (f64, f64) {
+        let square = x * x + self.delta2;
+        let r = square.sqrt();
+        let near = x.abs() + r;
+        let part = 0.5 * self.delta2 / (near * r * square).max(f64::MIN_POSITIVE);
+        let tail = part * square;
+        (if x > 0.0 { 1.0 - tail } else { tail }, part * near)
+    }
+
     /// h = (1 − v·x/r)/(2r), the primal-dual curvature; it is g″(x) once the dual variable v is x/r.
     #[inline(always)]
     pub(super) fn weight(self, x: f64, v: f64) -> f64 {
@@ -75,6 +86,19 @@ mod tests {
         assert_eq!(hinge.value_slope(-1.5), (0.5, 0.2));
         assert!((hinge.bend(1.5) - 0.128).abs() < 1e-16);
         assert!((hinge.weight(1.5, 0.6) - hinge.bend(1.5)).abs() < 1e-16);
+    }
+
+    #[test]
+    fn slope_and_bend_together_are_those_one_by_one() {
+        for delta in [1e-14, 1e-8, 0.1, 1.0, 1e6] {
+            let hinge = Hinge::new(delta);
+            for x in [0.0, 1e-15, 1e-9, 0.3, 1.0, 1e3, 1e6].into_iter().flat_map(|x| [x, -x]) {
+                let (slope, bend) = hinge.slope_bend(x);
+                let (expected_slope, expected_bend) = (hinge.value_slope(x).1, hinge.bend(x));
+                assert!((slope - expected_slope).abs() <= 4.0 * f64::EPSILON * expected_slope, "{delta} {x}: {slope}");
+                assert!((bend - expected_bend).abs() <= 8.0 * f64::EPSILON * expected_bend, "{delta} {x}: {bend}");
+            }
+        }
     }
 
     #[test]

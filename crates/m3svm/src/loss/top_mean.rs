@@ -33,8 +33,8 @@ pub(super) fn centre(delta: f64, k: usize, a: &mut [f64], room: &mut [f64]) -> f
 fn threshold(delta: f64, top: &[f64], rest: &[f64]) -> f64 {
     let hinge = Hinge::new(delta);
     let sums = |numbers: &[f64], side: f64, t: f64| {
-        let parts = numbers.iter().map(|b| side * (b - t));
-        parts.fold((0.0, 0.0), |(tail, bend), x| (tail + hinge.value_slope(x).1, bend + hinge.bend(x)))
+        let parts = numbers.iter().map(|b| hinge.slope_bend(side * (b - t)));
+        parts.fold((0.0, 0.0), |(tail, bend), part| (tail + part.0, bend + part.1))
     };
     // If the largest of the rest is at γ = δ(k−1)/(2√k), where g′ = k/(k+1), the slopes of it and the top sum to k or more; likewise above.
     let reach = |count: usize| 0.5 * delta * (count as f64 - 1.0) / (count as f64).sqrt();
