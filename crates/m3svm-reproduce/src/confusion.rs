@@ -105,7 +105,7 @@ fn figure(title: &str, matrix: &Matrix, difficult: &Difficult) -> HeatMap {
     let row = |k: &usize| -> Vec<f64> { difficult.order.iter().map(|&l| matrix.counts[*k][l]).collect() };
     let values: Vec<Vec<f64>> = difficult.order.iter().map(row).collect();
     let says = |v: &f64| if *v == 0.0 { "·".into() } else { m3svm::text::count(*v) };
-    let marked = (difficult.size > 0).then(|| Block { rows: 0..difficult.size, columns: 0..difficult.size });
+    let marked = (difficult.size > 0).then_some(Block { rows: 0..difficult.size, columns: 0..difficult.size });
     HeatMap {
         title: title.into(),
         row_title: "true class".into(),

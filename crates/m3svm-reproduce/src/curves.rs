@@ -99,17 +99,23 @@ impl Kind {
     }
 
     fn draw(&self, output: &Output, set: &Set, curves: &[(&str, Curve)]) -> Result<()> {
-        let series = curves.iter().map(|(protocol, curve)| Series {
-            name: match *protocol {
-                "paper" => format!("authors' script, {}", curve.runs),
-                _ => format!("M³SVM, fair, {}", curve.runs),
-            },
-            points: curve.points.iter().map(|(x, mean, _)| (*x, *mean)).collect(),
-            spread: curve.points.iter().map(|(_, _, sd)| *sd).collect(),
+        let name = |(protocol, curve): &(&str, Curve)| match *protocol {
+            "paper" => format!("authors' script, {}", curve.runs),
+            _ => format!("M³SVM, fair, {}", curve.runs),
+        };
+        let series = curves.iter().map(|both| Series {
+            name: name(both),
+            points: both.1.points.iter().map(|(x, mean, _)| (*x, *mean)).collect(),
+            spread: both.1.points.iter().map(|(_, _, sd)| *sd).collect(),
         });
+        // A single curve has no legend to say whose it is.
+        let x = match curves {
+            [one] => Axis { label: format!("{} ({})", self.symbol, name(one)), ..self.axis.clone() },
+            _ => self.axis.clone(),
+        };
         let chart = LineChart {
             title: format!("{}: test accuracy by {}", set.name, self.symbol),
-            x: self.axis.clone(),
+            x,
             y: Axis::new("test accuracy, mean ± sd"),
             series: series.collect(),
             ..LineChart::default()
