@@ -16,8 +16,8 @@ const OUTPUT: &str = "experiments";
 /// `m3svm reproduce`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Data sets whose file is not there are left out. Results are tables (CSV, Markdown), figures (SVG, PNG) and\n\
-    the settings behind them (JSON). Ctrl-C ends the run; with --resume it goes on there the next time.\n\n\
+    after_help = "Data sets whose file is not there are left out. Results are tables, figures (SVG, PNG) and the\n\
+    settings behind them (JSON). Ctrl-C ends the run; with --resume it goes on there the next time.\n\n\
     Example:\n  m3svm reproduce table1 --sets glass,vehicle --repeats 2 -o results"
 )]
 pub(crate) struct ReproduceArgs {
