@@ -1,0 +1,60 @@
+"""The image sets of the experiments, as bytes: IDX files, NPZ archives, folders of JPEG or PNG files."""
+
+import gzip
+import struct
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+
+def read(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, list[str]]:
+    """Training images (N x C x H x W, uint8) and labels, test images and labels, class names."""
+    if (folder / "train").is_dir():
+        names = sorted(p.name for p in (folder / "train").iterdir() if p.is_dir())
+        parts = [_files(folder / part, names) for part in ("train", "test")]
+    elif any(folder.glob("train-images-idx3-ubyte*")):
+        parts = [_idx(folder, part) for part in ("train", "t10k")]
+        names = None
+    else:
+        parts = [_npz(next(folder.glob(f"*{part}.npz"))) for part in ("train", "test")]
+        names = None
+    (x, y), (u, v) = parts
+    listed = folder / "classes.txt"
+    if names is None:
+        names = listed.read_text().split("\n") if listed.exists() else []
+        names = [n for n in names if n] or [str(k) for k in range(int(y.max()) + 1)]
+    return _framed(x), y, _framed(u), v, names
+
+
+def _idx(folder: Path, part: str):
+    def array(name: str, dimensions: int) -> np.ndarray:
+        data = gzip.decompress(next(folder.glob(f"{part}-{name}-ubyte.gz")).read_bytes())
+        shape = struct.unpack(f">{dimensions}I", data[4 : 4 + 4 * dimensions])
+        return np.frombuffer(data, np.uint8, offset=4 + 4 * dimensions).reshape(shape)
+
+    return array("images-idx3", 3)[:, None], array("labels-idx1", 1).astype(np.int64)
+
+
+def _npz(path: Path):
+    with np.load(path) as file:
+        return file["x"], file["y"].astype(np.int64)
+
+
+def _files(folder: Path, names: list[str]):
+    paths = [(p, k) for k, name in enumerate(names) for p in sorted((folder / name).iterdir())]
+    with ProcessPoolExecutor() as pool:
+        images = list(pool.map(_pixels, [p for p, _ in paths], chunksize=500))
+    return np.stack(images), np.array([k for _, k in paths], np.int64)
+
+
+def _pixels(path: Path) -> np.ndarray:
+    from PIL import Image
+
+    return np.asarray(Image.open(path).convert("RGB")).transpose(2, 0, 1)
+
+
+def _framed(x: np.ndarray) -> np.ndarray:
+    """A black frame around images of less than 32 pixels a side."""
+    h, w = max(32 - x.shape[2], 0), max(32 - x.shape[3], 0)
+    return np.pad(x, ((0, 0), (0, 0), (h // 2, h - h // 2), (w // 2, w - w // 2)))
