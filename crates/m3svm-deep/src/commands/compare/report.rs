@@ -70,13 +70,17 @@ fn figures(judged: &[Judged], data: &str, classes: &[String], out: &Path) -> Res
     figure("accuracy on test images", "accuracy", "test-accuracy.svg", |e| e.test_accuracy)?;
     figure("smallest margin of the last layer", "margin", "min-margin.svg", |e| e.min_margin)?;
     margin_against_accuracy(judged, data, out)?;
+    let picture = |when: &str, margins: &[Option<f64>], file: &str| {
+        let margins: Vec<f64> = margins.iter().map(|m| m.unwrap_or(f64::INFINITY)).collect();
+        margin_figure(&format!("{data}: margins {when}"), &margins, classes, &out.join(file))
+    };
+    for run in judged.iter().take(1).filter_map(|j| j.runs.first()) {
+        // Weights of a seed begin alike, whatever the method.
+        picture("before training", &run.first_margins, "margins-before.svg")?;
+    }
     for j in judged.iter().filter(|j| ["softmax", "ism3"].contains(&j.method)) {
         let Some(run) = j.runs.first() else { continue };
-        let whole = |m: &[Option<f64>]| m.iter().map(|m| m.unwrap_or(f64::INFINITY)).collect::<Vec<f64>>();
-        for (when, margins) in [("before", whole(&run.first_margins)), ("after", whole(&run.last_margins))] {
-            let title = format!("{data}, {}: margins {when} training", j.method);
-            margin_figure(&title, &margins, classes, &out.join(format!("margins-{when}-{}.svg", j.method)))?;
-        }
+        picture(&format!("after {}", j.method), &run.last_margins, &format!("margins-after-{}.svg", j.method))?;
     }
     Ok(())
 }
