@@ -105,7 +105,9 @@ class ConvergenceDisplay:
         """
         model = fitted(estimator, cls)._model
         if not model.trace:
-            raise ValueError("nothing is known of the training: the estimator was not trained by `fit`, but loaded")
+            raise ValueError(
+                "nothing is known of the training: `fit` has not made this model, but a file or `partial_fit`"
+            )
         iterations, objectives, gaps = (list(column) for column in zip(*model.trace, strict=True))
         # Solvers look at the end once more, and more closely.
         iterations.append(max(model.iterations, iterations[-1]))
