@@ -32,10 +32,8 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<()> {
     drop(watcher);
     let whole = methods.len();
     let found: Vec<(Method, Compared)> = methods.into_iter().zip(all?).collect();
-    if found.len() == whole {
-        if let Some(path) = &args.report {
-            page(title.trim_end(), args, &data, &comparison, &found).write(path)?;
-        }
+    if let Some(path) = args.report.as_ref().filter(|_| found.len() == whole) {
+        page(title.trim_end(), args, &data, &comparison, &found).write(path)?;
     }
     let text = match args.json {
         true => format!("{}\n", as_json(&found)),
