@@ -133,7 +133,7 @@ pub(crate) fn fit_batch<'py>(
         return Err(problem);
     }
     let moments = (PyArray1::from_vec(py, state.first), PyArray1::from_vec(py, state.second), state.steps);
-    Ok((PyModel::new(outcome.result?), moments))
+    Ok((PyModel::new(outcome.result?, Vec::new()), moments))
 }
 
 /// What Adam remembers: the means of gradients and of their squares, and the number of steps.

@@ -26,7 +26,7 @@ use crate::risk::Risk;
 /// 450 was fastest or nearly so on both. Products with large sparse data are slow next to a factorisation, so more entries pay there.
 fn most_entries(risk: &Risk<'_>) -> usize {
     const LEAST: usize = 450;
-    const MOST: usize = 2000;
+    const MOST: usize = 1400;
     if !risk.x.is_sparse() {
         return LEAST;
     }
