@@ -144,8 +144,8 @@ _PEAK = """
     [
         "random.standard_normal((40_000, 400))",
         "random.standard_normal((60_000, 400), dtype=np.float32)",
-        # 60 entries in every row.
-        "sparse.csr_array((random.standard_normal(12_000_000), np.resize(np.arange(400, dtype='i4'), 12_000_000), np.arange(0, 12_000_001, 60, dtype='i4')), (200_000, 400))",
+        # 120 entries in every row: the features outweigh what every row and class needs, and matrices of a fixed size.
+        "sparse.csr_array((random.standard_normal(24_000_000), np.resize(np.arange(400, dtype='i4'), 24_000_000), np.arange(0, 24_000_001, 120, dtype='i4')), (200_000, 400))",
     ],
     ids=["double", "single", "sparse"],
 )
