@@ -33,7 +33,7 @@ pub(crate) enum Command {
 
 #[derive(Args, Debug)]
 pub(crate) struct DataArgs {
-    /// Folder with images: train/<class>/*.jpg|png, CIFAR-10 batches, IDX files (.gz), or *train.npz and *test.npz
+    /// Folder with images: `train/<class>/*.jpg|png`, CIFAR-10 batches, IDX files (.gz), or *train.npz and *test.npz
     pub(crate) data: PathBuf,
     /// Height and width that the files of image folders are resized to
     #[arg(long, default_value_t = 32)]

@@ -137,7 +137,7 @@ impl<B: Backend> Order<B> {
         start: usize,
         count: usize,
     ) -> (Tensor<B, 4>, Tensor<B, 1, Int>) {
-        let numbers = self.numbers.clone().slice([start..start + count]);
+        let numbers = self.numbers.clone().slice(start..start + count);
         images.batch(numbers, self.moves.clone().map(|m| m.slice([start..start + count, 0..3])))
     }
 }

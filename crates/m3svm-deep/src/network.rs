@@ -22,6 +22,7 @@ pub(crate) struct Network<B: Backend> {
 }
 
 #[derive(Module, Debug)]
+#[allow(clippy::large_enum_variant, reason = "there is one of it per training")]
 pub(crate) enum Body<B: Backend> {
     Cnn(Cnn<B>),
     Resnet(Resnet<B>),

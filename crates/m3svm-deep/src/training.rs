@@ -204,7 +204,7 @@ pub(crate) fn evaluate<B: Backend>(network: &Network<B>, images: &DeviceImages<B
         let logits = network.forward(x);
         let [_, classes] = logits.dims();
         let kept = logits.clone().slice([0..real, 0..classes]);
-        losses = losses + entropy.forward(kept, targets.clone().slice([0..real])) * real as f64;
+        losses = losses + entropy.forward(kept, targets.clone().slice(0..real)) * real as f64;
         hits = hits + right(logits, targets, real);
     }
     (number(losses) / images.len() as f64, number(hits) / images.len() as f64)
@@ -217,7 +217,7 @@ fn right<B: Backend>(
     count: usize,
 ) -> Tensor<B, 1> {
     let [batch, _] = logits.dims();
-    logits.argmax(1).reshape([batch]).equal(targets).float().slice([0..count]).sum()
+    logits.argmax(1).reshape([batch]).equal(targets).float().slice(0..count).sum()
 }
 
 fn number<B: Backend>(tensor: Tensor<B, 1>) -> f64 {

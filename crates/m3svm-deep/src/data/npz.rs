@@ -148,7 +148,7 @@ mod tests {
             format!("{:#}", read(&[train.clone(), test.clone()]).unwrap_err())
         };
         let y = ("y", npy("|u1", "(2,)", &[0, 1]));
-        assert!(broken(&[x.clone()]).contains("there is no array `y`"));
+        assert!(broken(std::slice::from_ref(&x)).contains("there is no array `y`"));
         assert!(broken(&[x.clone(), ("y", npy("|u1", "(3,)", &[0, 1, 0]))]).contains("expected [2]"));
         assert!(
             broken(&[x.clone(), ("y", npy("<i8", "(2,)", &[1i64, -1].map(i64::to_le_bytes).concat()))])

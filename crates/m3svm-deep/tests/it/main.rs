@@ -24,7 +24,7 @@ fn bars(folder: &Path) {
     let part = |name: &str, count: usize| {
         let labels: Vec<u8> = (0..count).map(|i| (i % 2) as u8).collect();
         let pixel = |i: usize, at: usize| {
-            let bright = (at / 28 < 14) == (i % 2 == 0);
+            let bright = (at / 28 < 14) == (i.is_multiple_of(2));
             ((i * 31 + at * 17) % 60) as u8 + if bright { 150 } else { 0 }
         };
         let pixels: Vec<u8> = (0..count).flat_map(|i| (0..784).map(move |at| pixel(i, at))).collect();

@@ -66,7 +66,7 @@ fn batches_come_to_the_optimum_of_all_rows() {
             let scaled = Dataset::batch(scaled, all.y(), all.classes().to_vec()).unwrap();
             let (loss, penalty) = (spec.loss.as_dyn(), spec.penalty.as_dyn());
             let risk = Risk::new(&scaled, loss, penalty, spec.epsilon, true);
-            m3svm::Objective::eval(&risk, &theta(model), &mut vec![0.0; 18])
+            m3svm::Objective::eval(&risk, &theta(model), &mut [0.0; 18])
         };
         // Scaling is learnt from the first batch, so the optimum differs a little there.
         let excess = value(&found) / value(&best) - 1.0;

@@ -90,7 +90,6 @@ fn margin_against_accuracy(judged: &[Judged], data: &str, out: &Path) -> Result<
     let cloud = |j: &Judged| Cloud {
         name: j.method.into(),
         points: j.runs.iter().filter_map(|r| r.last().map(|e| (e.min_margin, e.test_accuracy))).collect(),
-        ..Cloud::default()
     };
     let chart = ScatterChart {
         title: format!("{data}: smallest margin and test accuracy"),
