@@ -14,6 +14,9 @@ RUST := --workspace --exclude m3svm-python
 # The bindings are checked without an interpreter: they are the same for all of them.
 WITHOUT_PYTHON := PYO3_NO_PYTHON=1 PYO3_BUILD_EXTENSION_MODULE=1
 
+# What is behind CUDA is checked with everything else; that needs no CUDA. Tests are built without: it would cost them minutes.
+CUDA := --features m3svm-deep/cuda
+
 EXAMPLES := quickstart custom_loss from_file
 
 .PHONY: help test test-rust test-python test-wheel python-build docs examples check fmt-check clippy doc deny deny-tool python-check bench bench-rivals bench-python bench-selection fmt
@@ -57,7 +60,7 @@ python-build: $(VENV)/ready
 test-wheel: $(VENV)/ready
 	rm -rf target/wheel
 	$(VENV)/bin/maturin build --quiet --locked --out target/wheel
-	$(VENV)/bin/maturin sdist --quiet --out target/wheel
+	$(VENV)/bin/maturin sdist --out target/wheel
 	cd target/wheel && tar -xzf m3svm-*.tar.gz && cargo metadata --quiet --format-version 1 --manifest-path m3svm-*/Cargo.toml >sdist.json
 	$(PYTHON) -m venv target/wheel/venv
 	target/wheel/venv/bin/pip install --quiet --disable-pip-version-check --constraint python/constraints.txt target/wheel/*.whl
@@ -80,10 +83,10 @@ fmt-check:
 	cargo fmt --all --check
 
 clippy:
-	$(WITHOUT_PYTHON) cargo clippy --workspace --all-targets --locked -- -D warnings
+	$(WITHOUT_PYTHON) cargo clippy --workspace $(CUDA) --all-targets --locked -- -D warnings
 
 doc:
-	$(WITHOUT_PYTHON) RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --locked
+	$(WITHOUT_PYTHON) RUSTDOCFLAGS="-D warnings" cargo doc --workspace $(CUDA) --no-deps --document-private-items --locked
 
 # Formatting, lints and types of the Python package.
 python-check: $(VENV)/ready
