@@ -24,7 +24,7 @@ class LearnsInBatches(LinearClassifier):
     def partial_fit(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Learn from one batch: Adam goes over its rows once, in steps of up to 64 rows.
+        """Learn from one batch: Adam goes over its rows once, in steps of up to 16 rows.
 
         Goes on from the last batch, or from `fit`. There is no certificate: `dual_gap_` is NaN, `objective_` that of the
         last batch, `n_iter_` counts steps, and `support_` and estimated probabilities (``probability=True``) need `fit`.

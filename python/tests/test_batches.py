@@ -93,7 +93,7 @@ def test_learning_goes_on_after_a_copy_a_fit_and_a_file(iris, tmp_path):
     for model in (one, two):
         model.partial_fit(X[:40], y[:40])
     np.testing.assert_array_equal(one.coef_, two.coef_)
-    assert (one.n_iter_, two._moments[2]) == (6, 6)
+    assert (one.n_iter_, two._moments[2]) == (20, 20)
     assert np.isnan(one.dual_gap_)
 
     fitted = M3SVMClassifier(random_state=0, lam=0.1).fit(X, y)
@@ -101,8 +101,8 @@ def test_learning_goes_on_after_a_copy_a_fit_and_a_file(iris, tmp_path):
     assert hasattr(fitted, "support_")
     fitted.partial_fit(X, y)
     assert not hasattr(fitted, "support_")
-    # Three steps of at most 0.01 each.
-    assert 0 < np.abs(fitted.coef_ - start).max() < 0.031
+    # Ten steps of at most 0.01 each.
+    assert 0 < np.abs(fitted.coef_ - start).max() < 0.101
     # And the next fit knows nothing of it.
     np.testing.assert_array_equal(fitted.fit(X, y).coef_, start)
     assert not hasattr(fitted, "_moments")
@@ -118,7 +118,7 @@ def test_weights_count_and_storage_does_not(iris):
     X, y = iris
     weight = np.random.RandomState(0).randint(0, 3, 150)
     new = lambda: MultinomialLogisticRegression(random_state=0)
-    few = slice(0, 60)  # one step: repeated rows would be split into other steps
+    few = slice(0, 150, 10)  # one step: repeated rows would be split into other steps
     weighted = new().partial_fit(X[few], y[few], classes=[0, 1, 2], sample_weight=weight[few])
     taken = np.flatnonzero(weight[few])
     dropped = new().partial_fit(X[taken], y[taken], classes=[0, 1, 2], sample_weight=weight[taken])
@@ -170,4 +170,4 @@ def test_probabilities_are_native_or_need_a_fit(iris):
 def test_batches_are_told_on_demand(iris, capsys):
     X, y = iris
     M3SVMClassifier(verbose=1).partial_fit(X, y, classes=[0, 1, 2])
-    assert capsys.readouterr().out.startswith("[M3SVMClassifier] 3 steps so far, objective of the batch ")
+    assert capsys.readouterr().out.startswith("[M3SVMClassifier] 10 steps so far, objective of the batch ")
