@@ -48,8 +48,8 @@ def test_batches_of_a_share_of_lam_come_to_the_objective_of_a_fit(estimator, iri
         return model.set_params(lam=10.0).partial_fit(X, y).objective_
 
     assert best < objective(10.0, 150, 120) < 1.03 * best
-    # A fifth of the rows at a time needs a fifth of lam.
-    assert best < objective(2.0, 30, 60) < 1.02 * best < objective(10.0, 30, 60)
+    # A tenth of the rows at a time needs a tenth of lam.
+    assert best < objective(1.0, 15, 60) < 1.03 * best < objective(10.0, 15, 60)
 
 
 def test_classes_are_named_once(iris):
@@ -93,7 +93,7 @@ def test_learning_goes_on_after_a_copy_a_fit_and_a_file(iris, tmp_path):
     for model in (one, two):
         model.partial_fit(X[:40], y[:40])
     np.testing.assert_array_equal(one.coef_, two.coef_)
-    assert (one.n_iter_, two._moments[2]) == (20, 20)
+    assert (one.n_iter_, two._moments[2]) == (13, 13)
     assert np.isnan(one.dual_gap_)
 
     fitted = M3SVMClassifier(random_state=0, lam=0.1).fit(X, y)
@@ -120,7 +120,7 @@ def test_weights_count_and_storage_does_not(iris):
     new = lambda: MultinomialLogisticRegression(random_state=0)
     few = slice(0, 150, 10)  # one step: repeated rows would be split into other steps
     weighted = new().partial_fit(X[few], y[few], classes=[0, 1, 2], sample_weight=weight[few])
-    taken = np.flatnonzero(weight[few])
+    taken = np.arange(150)[few][weight[few] > 0]
     dropped = new().partial_fit(X[taken], y[taken], classes=[0, 1, 2], sample_weight=weight[taken])
     np.testing.assert_allclose(weighted.coef_, dropped.coef_, rtol=1e-12)
     by_class = MultinomialLogisticRegression(random_state=0, class_weight={1: 3.0})
