@@ -6,6 +6,7 @@ mod backend;
 mod batches;
 mod checkpoint;
 mod commands;
+mod convolution;
 mod criterion;
 mod data;
 mod journal;
