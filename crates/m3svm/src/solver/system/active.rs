@@ -22,10 +22,16 @@ use crate::kernel::axpy;
 use crate::loss::Shape;
 use crate::risk::Risk;
 
-/// Entries in the small system. More save products with the matrix but cost more to factor: tried from 300 to 2,600 on ORL and ISOLET,
-/// 450 was fastest or nearly so on both. Products with large sparse data are slow next to a factorisation, so more entries pay there.
+/// Fewest entries that the small system is allowed.
+const LEAST: usize = 450;
+
+/// Most entries that hard systems are given: the small one then takes 70 MB.
+const HARDEST: usize = 3000;
+
+/// Entries in the small system to begin with. More save products with the matrix but cost more to factor: tried from 300 to 2,600 on ORL
+/// and ISOLET, 450 was fastest or nearly so on both. Products with large sparse data are slow next to a factorisation, so more
+/// entries pay there.
 fn most_entries(risk: &Risk<'_>) -> usize {
-    const LEAST: usize = 450;
     const MOST: usize = 1400;
     if !risk.x.is_sparse() {
         return LEAST;
@@ -62,6 +68,8 @@ pub(crate) struct Active {
     narrow: Vec<f64>,
     /// XXᵀ, made when first needed.
     gram: Vec<f64>,
+    /// How many entries there may be.
+    most: usize,
     entries: Vec<Entry>,
     /// The rows that entries belong to, copied out (times 1/√q); entries count in these.
     rows: Features<'static>,
@@ -89,6 +97,7 @@ impl Active {
             squares: if alike { Vec::new() } else { squares },
             narrow: Vec::new(),
             gram: Vec::new(),
+            most: most_entries(risk),
             entries: Vec::new(),
             rows: Features::empty(),
             inverse: Vec::new(),
@@ -107,7 +116,7 @@ impl Active {
         let top = a.h.iter().copied().fold(0.0, f64::max);
         let allowed = heavy_pairs_stand_out(a.risk);
         // A pair weighs no more than either of its classes.
-        let cut = if allowed { nth_largest(a.h, most_entries(a.risk)).max(1e-6 * top) } else { f64::INFINITY };
+        let cut = if allowed { nth_largest(a.h, self.most).max(1e-6 * top) } else { f64::INFINITY };
         self.entries.clear();
         let mut rest = vec![0.0; c * c];
         for (i, &y) in a.risk.y.iter().enumerate() {
@@ -135,6 +144,22 @@ impl Active {
         self.inverse = centred_inverse(base, c, ridge + a.penalty.ridge);
         self.inverse_bias = centred_inverse(rest, c, ridge);
         self.factor_entries(a);
+    }
+
+    /// Allows more entries where iterating has cost more than factoring a system of twice the size will, and fewer where it was the
+    /// other way round: exact hinges with small penalties have thousands of entries that matter, and a small share of them helps little.
+    pub(crate) fn adapt(&mut self, a: &Matrix<'_>, spent: f64) {
+        let factored = |entries: usize| {
+            let (m, d) = (entries as f64, a.risk.x.stored() as f64 / a.risk.x.rows().max(1) as f64);
+            // Flops of a factorisation run about three times as fast as those of products.
+            let gram = if a.risk.x.rows() > KEPT_ROWS { m * m * d } else { 0.0 };
+            (m.powi(3) / 3.0 + gram) / 3.0
+        };
+        if self.entries.len() > self.most / 2 && spent > factored(2 * self.most) {
+            self.most = (2 * self.most).min(HARDEST);
+        } else if spent < 0.1 * factored(self.most) {
+            self.most = (self.most / 2).max(LEAST);
+        }
     }
 
     /// Q: what dropped rows and the penalty weigh in each feature, relative to the mean over features.
