@@ -7,6 +7,7 @@
 mod active;
 mod cg;
 mod dense;
+mod entries;
 mod outer;
 
 use crate::kernel::axpy;
