@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::hinge::Hinge;
-use super::top_mean::centre;
+use super::top_mean::centre_rows;
 use super::{Loss, Shape};
 use crate::error::{Error, Result};
+use crate::kernel::vectorised;
 use crate::text::plain;
 
 /// ```text
@@ -40,11 +41,8 @@ impl Default for TopKHinge {
     }
 }
 
-/// One row at a point: φ in `mean`, γⱼ = aⱼ − t in the caller's buffer.
-struct Row {
-    k: f64,
-    mean: f64,
-}
+/// Rows that are worked on together: what belongs to them stays in the fastest memory.
+const BLOCK: usize = 64;
 
 impl TopKHinge {
     fn hinge(&self) -> Hinge {
@@ -60,33 +58,16 @@ impl TopKHinge {
         self.k.clamp(1, (classes - 1).max(1))
     }
 
-    /// Writes γ into `gamma`. Only for δ > 0.
-    fn row(&self, z: &[f64], y: usize, gamma: &mut [f64], room: &mut [f64]) -> Row {
-        let k = self.rank(z.len());
+    /// Writes γⱼ = aⱼ − t of all rows into `gamma` and φ into `means`. Only for δ > 0.
+    fn centred(&self, z: &[f64], y: &[u32], gamma: &mut [f64], means: &mut [f64]) {
+        let c = z.len() / y.len().max(1);
         margins(z, y, gamma);
-        Row { k: k as f64, mean: centre(self.delta, k, gamma, room) }
+        centre_rows(self.delta, self.rank(c), gamma, means);
     }
 
-    fn value_grad_row(&self, z: &[f64], y: usize, dz: &mut [f64], room: &mut [f64]) -> f64 {
-        let hinge = self.hinge();
-        let (k, mean) = if self.delta > 0.0 {
-            let Row { k, mean } = self.row(z, y, dz, room);
-            dz.iter_mut().for_each(|g| *g = hinge.value_slope(*g).1);
-            (k, mean)
-        } else {
-            self.exact_row(z, y, dz, room)
-        };
-        let (value, beta) = if self.has_outer() { hinge.value_slope(mean) } else { (mean, 1.0) };
-        dz[y] = 0.0;
-        dz.iter_mut().for_each(|g| *g *= beta / k);
-        dz[y] = -dz.iter().sum::<f64>();
-        value
-    }
-
-    /// k and the mean of the k largest; writes how much of every class is among them. Classes that tie for the last places share them.
-    fn exact_row(&self, z: &[f64], y: usize, shares: &mut [f64], room: &mut [f64]) -> (f64, f64) {
-        let k = self.rank(z.len());
-        margins(z, y, shares);
+    /// The mean of the k largest; replaces the margins by how much of every class is among them. Classes that tie for the last places share them.
+    fn exact_row(&self, shares: &mut [f64], room: &mut [f64]) -> f64 {
+        let k = self.rank(shares.len());
         room.copy_from_slice(shares);
         let last = *room.select_nth_unstable_by(k - 1, |a, b| b.total_cmp(a)).1;
         let mean = room[..k].iter().sum::<f64>() / k as f64;
@@ -94,7 +75,7 @@ impl TopKHinge {
         let ties = shares.iter().filter(|a| **a == last).count();
         let share = (k - above) as f64 / ties as f64;
         shares.iter_mut().for_each(|a| *a = if *a > last { 1.0 } else { share * f64::from(u8::from(*a == last)) });
-        (k as f64, mean)
+        mean
     }
 
     /// The curvature with given dual state, or the true one:
@@ -106,44 +87,132 @@ impl TopKHinge {
     /// The first part annihilates the vector of ones, so it is the same in z as in a. With dual state, h and w are primal-dual weights and
     /// β is what its dual variable says, as the multiplier of a constraint weighs its curvature in the Lagrangian: with g′(φ) instead, which
     /// is next to nothing until a row pays, steps run into rows that they do not see coming, and there are many more of them.
-    fn curvature_row(&self, z: &[f64], y: usize, dual: Option<&[f64]>, out: &mut [f64], room: &mut [f64]) {
+    fn curvatures(&self, z: &[f64], y: &[u32], dual: Option<&[f64]>, out: &mut [f64]) {
         if self.delta == 0.0 {
             return out.fill(0.0);
         }
-        let (hinge, c) = (self.hinge(), z.len());
-        let bend = |at: usize, x: f64| dual.map_or_else(|| hinge.bend(x), |v| hinge.weight(x, v[at]));
-        let (h, line) = out.split_at_mut(c);
-        let Row { k, mean } = self.row(z, y, h, room);
-        let mut beta = 1.0;
-        if self.has_outer() {
-            let weight = bend(c, mean);
-            beta = dual.map_or_else(|| hinge.value_slope(mean).1, |v| 0.5 * (1.0 + v[c]));
-            line.iter_mut().zip(&*h).for_each(|(u, gamma)| *u = weight * hinge.value_slope(*gamma).1 / k);
+        let c = z.len() / y.len().max(1);
+        let (len, per) = (self.shape().len(c), self.dual_len(c));
+        let mut room = vec![0.0; BLOCK * (c + 1)];
+        for (number, (y, out)) in y.chunks(BLOCK).zip(out.chunks_mut(BLOCK * len)).enumerate() {
+            let (from, to) = (number * BLOCK, number * BLOCK + y.len());
+            let (gamma, means) = room[..y.len() * (c + 1)].split_at_mut(y.len() * c);
+            self.centred(&z[from * c..to * c], y, gamma, means);
+            let dual = dual.map(|dual| &dual[from * per..to * per]);
+            vectorised(
+                #[inline(always)]
+                || self.curvature_block(gamma, means, y, dual, out),
+            );
+        }
+    }
+
+    #[inline(always)]
+    fn curvature_block(&self, gamma: &[f64], means: &[f64], y: &[u32], dual: Option<&[f64]>, out: &mut [f64]) {
+        let (hinge, c) = (self.hinge(), gamma.len() / y.len());
+        let (k, len, per) = (self.rank(c) as f64, self.shape().len(c), self.dual_len(c));
+        if !self.has_outer() {
+            // All rows in one loop: many short ones are slower.
+            match dual {
+                Some(dual) => {
+                    let entries = out.iter_mut().zip(gamma.iter().zip(dual));
+                    entries.for_each(|(h, (gamma, v))| *h = hinge.weight(*gamma, *v));
+                }
+                None => out.iter_mut().zip(gamma).for_each(|(h, gamma)| *h = hinge.bend(*gamma)),
+            }
+            return;
+        }
+        for (i, out) in out.chunks_exact_mut(len).enumerate() {
+            let (h, line) = out.split_at_mut(c);
+            let (gamma, mean, y) = (&gamma[i * c..(i + 1) * c], means[i], y[i] as usize);
+            let (weight, beta) = match dual.map(|dual| &dual[i * per..(i + 1) * per]) {
+                Some(dual) => {
+                    h.iter_mut().zip(gamma.iter().zip(dual)).for_each(|(h, (gamma, v))| *h = hinge.weight(*gamma, *v));
+                    (hinge.weight(mean, dual[c]), 0.5 * (1.0 + dual[c]))
+                }
+                None => {
+                    h.iter_mut().zip(gamma).for_each(|(h, gamma)| *h = hinge.bend(*gamma));
+                    (hinge.bend(mean), hinge.value_slope(mean).1)
+                }
+            };
+            h.iter_mut().for_each(|h| *h *= beta / k);
+            line.iter_mut().zip(gamma).for_each(|(u, gamma)| *u = weight * hinge.value_slope(*gamma).1 / k);
             line[y] = 0.0;
             line[y] = -line[..c].iter().sum::<f64>();
             line[c] = weight;
         }
-        h.iter_mut().enumerate().for_each(|(j, h)| *h = beta / k * bend(j, *h));
+    }
+
+    #[inline(always)]
+    fn dual_block(&self, gamma: &[f64], means: &[f64], y: &[u32], step: &[f64], short: bool, dual: &mut [f64]) {
+        let (hinge, c) = (self.hinge(), gamma.len() / y.len());
+        let k = self.rank(c) as f64;
+        let rows = gamma.chunks_exact(c).zip(step.chunks_exact(c)).zip(dual.chunks_exact_mut(self.dual_len(c)));
+        for (((gamma, step), dual), (y, mean)) in rows.zip(y.iter().zip(means)) {
+            let own = step[*y as usize];
+            let (mut sum, mut along, mut rise) = (0.0, 0.0, 0.0);
+            for ((gamma, step), v) in gamma.iter().zip(step).zip(&*dual) {
+                let (moved, h) = (step - own, hinge.weight(*gamma, *v));
+                sum += h;
+                along += h * moved;
+                if self.has_outer() {
+                    rise += hinge.value_slope(*gamma).1 / k * moved;
+                }
+            }
+            let shift = own + along / sum.max(f64::MIN_POSITIVE);
+            let entries = dual.iter_mut().zip(gamma.iter().zip(step));
+            if short {
+                entries.for_each(|(v, (gamma, step))| *v = hinge.moved_dual(*gamma, step - shift, true, *v));
+            } else {
+                entries.for_each(|(v, (gamma, step))| *v = hinge.moved_dual(*gamma, step - shift, false, *v));
+            }
+            if self.has_outer() {
+                dual[c] = hinge.moved_dual(*mean, rise, short, dual[c]);
+            }
+        }
     }
 }
 
-fn margins(z: &[f64], y: usize, a: &mut [f64]) {
-    let base = 1.0 - z[y];
-    a.iter_mut().zip(z).for_each(|(a, z)| *a = base + z);
-    a[y] = 0.0;
+/// aⱼ of all rows.
+fn margins(z: &[f64], y: &[u32], a: &mut [f64]) {
+    let c = z.len() / y.len().max(1);
+    for ((z, a), y) in z.chunks_exact(c).zip(a.chunks_exact_mut(c)).zip(y) {
+        let base = 1.0 - z[*y as usize];
+        a.iter_mut().zip(z).for_each(|(a, z)| *a = base + z);
+        a[*y as usize] = 0.0;
+    }
 }
 
 impl Loss for TopKHinge {
     fn value_grad(&self, z: &[f64], y: usize, dz: &mut [f64]) -> f64 {
-        self.value_grad_row(z, y, dz, &mut vec![0.0; z.len()])
+        let mut value = [0.0];
+        self.value_grad_rows(z, &[y as u32], dz, &mut value);
+        value[0]
     }
 
     fn value_grad_rows(&self, z: &[f64], y: &[u32], dz: &mut [f64], values: &mut [f64]) {
         let c = z.len() / y.len().max(1);
-        let mut room = vec![0.0; c];
-        let rows = z.chunks_exact(c).zip(dz.chunks_exact_mut(c));
-        for ((z, dz), (y, value)) in rows.zip(y.iter().zip(values)) {
-            *value = self.value_grad_row(z, *y as usize, dz, &mut room);
+        let (hinge, k) = (self.hinge(), self.rank(c) as f64);
+        if self.delta > 0.0 {
+            self.centred(z, y, dz, values);
+            vectorised(
+                #[inline(always)]
+                || dz.iter_mut().for_each(|g| *g = hinge.value_slope(*g).1),
+            );
+        } else {
+            margins(z, y, dz);
+            let mut room = vec![0.0; c];
+            let rows = dz.chunks_exact_mut(c).zip(&mut *values);
+            rows.for_each(|(dz, value)| *value = self.exact_row(dz, &mut room));
+        }
+        for ((dz, value), y) in dz.chunks_exact_mut(c).zip(values).zip(y) {
+            let mut beta = 1.0;
+            if self.has_outer() {
+                (*value, beta) = hinge.value_slope(*value);
+            }
+            let y = *y as usize;
+            dz[y] = 0.0;
+            dz.iter_mut().for_each(|g| *g *= beta / k);
+            dz[y] = -dz.iter().sum::<f64>();
         }
     }
 
@@ -193,20 +262,11 @@ impl Loss for TopKHinge {
     }
 
     fn curvature_rows(&self, z: &[f64], y: &[u32], dual: &[f64], h: &mut [f64]) {
-        let c = z.len() / y.len().max(1);
-        let (mut room, len, per) = (vec![0.0; c], self.shape().len(c), self.dual_len(c));
-        let rows = z.chunks_exact(c).zip(dual.chunks_exact(per)).zip(h.chunks_exact_mut(len));
-        for (((z, dual), h), y) in rows.zip(y) {
-            self.curvature_row(z, *y as usize, Some(dual), h, &mut room);
-        }
+        self.curvatures(z, y, Some(dual), h);
     }
 
     fn hessian_rows(&self, z: &[f64], y: &[u32], h: &mut [f64]) {
-        let c = z.len() / y.len().max(1);
-        let (mut room, len) = (vec![0.0; c], self.shape().len(c));
-        for ((z, h), y) in z.chunks_exact(c).zip(h.chunks_exact_mut(len)).zip(y) {
-            self.curvature_row(z, *y as usize, None, h, &mut room);
-        }
+        self.curvatures(z, y, None, h);
     }
 
     /// Along the step γ moves by Δaⱼ − Δt, where Δt keeps the sum of the slopes: the mean of Δa under the weights h.
@@ -215,27 +275,16 @@ impl Loss for TopKHinge {
             return;
         }
         let c = z.len() / y.len().max(1);
-        let (hinge, short) = (self.hinge(), taken < 0.2);
-        let (mut gamma, mut room) = (vec![0.0; c], vec![0.0; c]);
-        let rows = z.chunks_exact(c).zip(step.chunks_exact(c)).zip(dual.chunks_exact_mut(self.dual_len(c)));
-        for (((z, step), dual), y) in rows.zip(y) {
-            let y = *y as usize;
-            let Row { k, mean } = self.row(z, y, &mut gamma, &mut room);
-            let own = step[y];
-            let (mut sum, mut along, mut rise) = (0.0, 0.0, 0.0);
-            for ((gamma, step), v) in gamma.iter().zip(step).zip(&*dual) {
-                let (moved, h) = (step - own, hinge.weight(*gamma, *v));
-                sum += h;
-                along += h * moved;
-                rise += hinge.value_slope(*gamma).1 / k * moved;
-            }
-            let shift = own + along / sum.max(f64::MIN_POSITIVE);
-            for ((gamma, step), v) in gamma.iter().zip(step).zip(dual.iter_mut()) {
-                *v = hinge.moved_dual(*gamma, step - shift, short, *v);
-            }
-            if self.has_outer() {
-                dual[c] = hinge.moved_dual(mean, rise, short, dual[c]);
-            }
+        let per = self.dual_len(c);
+        let mut room = vec![0.0; BLOCK * (c + 1)];
+        for (number, (y, dual)) in y.chunks(BLOCK).zip(dual.chunks_mut(BLOCK * per)).enumerate() {
+            let span = number * BLOCK * c..(number * BLOCK + y.len()) * c;
+            let (gamma, means) = room[..y.len() * (c + 1)].split_at_mut(y.len() * c);
+            self.centred(&z[span.clone()], y, gamma, means);
+            vectorised(
+                #[inline(always)]
+                || self.dual_block(gamma, means, y, &step[span.clone()], taken < 0.2, dual),
+            );
         }
     }
 

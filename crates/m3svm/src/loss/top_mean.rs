@@ -5,24 +5,90 @@
 //! ```
 //!
 //! With the exact hinge, t is a number between the k largest and the others, and φ the mean of the former.
+//!
+//! Rows are centred side by side, one in every lane of a vector: a root and a division per number and round is most of the work of the
+//! losses that need this, and one row alone keeps a processor waiting for each of them.
 
 use super::hinge::Hinge;
+use crate::kernel::vectorised;
 
-/// Replaces the numbers by γⱼ = aⱼ − t for the best t and returns φ(a). `room` is scratch of the same length; 1 ≤ k < length and δ > 0.
-pub(super) fn centre(delta: f64, k: usize, a: &mut [f64], room: &mut [f64]) -> f64 {
-    let hinge = Hinge::new(delta);
-    room.copy_from_slice(a);
-    let pivot = *room.select_nth_unstable_by(k - 1, |a, b| b.total_cmp(a)).1;
+/// Rows side by side.
+const LANES: usize = 8;
+
+/// One number of each of the rows.
+type Lanes = [f64; LANES];
+
+/// From this k on, the largest numbers are found row by row: passes over all numbers for each of them would be too many.
+const MANY: usize = 12;
+
+/// Replaces the numbers of every row (one after the other in `a`) by γⱼ = aⱼ − t for the best t of the row, and writes φ into `means`,
+/// one per row. 1 ≤ k < numbers per row, and δ > 0. What a row gets depends on no other row.
+pub(super) fn centre_rows(delta: f64, k: usize, a: &mut [f64], means: &mut [f64]) {
+    let c = a.len() / means.len().max(1);
+    let mut room = vec![[0.0; LANES]; c];
+    vectorised(
+        #[inline(always)]
+        || {
+            for (a, means) in a.chunks_mut(LANES * c).zip(means.chunks_mut(LANES)) {
+                centre_group(delta, k, a, means, &mut room);
+            }
+        },
+    );
+}
+
+/// The same for as many rows as there are lanes, or fewer.
+#[inline(always)]
+fn centre_group(delta: f64, k: usize, a: &mut [f64], means: &mut [f64], room: &mut [Lanes]) {
+    let (hinge, c) = (Hinge::new(delta), room.len());
+    // Lanes without a row of their own repeat the last one.
+    for lane in 0..LANES {
+        let row = lane.min(means.len() - 1);
+        room.iter_mut().zip(&a[row * c..(row + 1) * c]).for_each(|(room, a)| room[lane] = *a);
+    }
+    largest_first(k, room);
     // Relative to the k-th largest number: ties are only told apart from each other, not from where they are, so that t is found
     // to the last digit of δ however large the numbers are.
-    room.iter_mut().for_each(|b| *b -= pivot);
+    let pivot = room[k - 1];
+    room.iter_mut().for_each(|b| (0..LANES).for_each(|l| b[l] -= pivot[l]));
     let (top, rest) = room.split_at(k);
     let t = threshold(delta, top, rest);
-    a.iter_mut().for_each(|a| *a = (*a - pivot) - t);
     // g(x) = x + g(−x) for the k largest: what is above their mean is a sum of small positive numbers.
-    let excess: f64 = top.iter().map(|b| hinge.value_slope(t - b).0).sum::<f64>()
-        + rest.iter().map(|b| hinge.value_slope(b - t).0).sum::<f64>();
-    pivot + (top.iter().sum::<f64>() + excess) / k as f64
+    let mut sum = [0.0; LANES];
+    for b in top {
+        (0..LANES).for_each(|l| sum[l] += b[l] + hinge.value_slope(t[l] - b[l]).0);
+    }
+    for b in rest {
+        (0..LANES).for_each(|l| sum[l] += hinge.value_slope(b[l] - t[l]).0);
+    }
+    for (lane, (a, mean)) in a.chunks_exact_mut(c).zip(means).enumerate() {
+        a.iter_mut().for_each(|a| *a = (*a - pivot[lane]) - t[lane]);
+        *mean = pivot[lane] + sum[lane] / k as f64;
+    }
+}
+
+/// Brings the k largest numbers of every lane to the front, the smallest of them last.
+#[inline(always)]
+fn largest_first(k: usize, room: &mut [Lanes]) {
+    if k >= MANY {
+        let mut row = vec![0.0; room.len()];
+        for lane in 0..LANES {
+            row.iter_mut().zip(&*room).for_each(|(row, room)| *row = room[lane]);
+            row.select_nth_unstable_by(k - 1, |a: &f64, b| b.total_cmp(a));
+            room.iter_mut().zip(&row).for_each(|(room, row)| room[lane] = *row);
+        }
+        return;
+    }
+    for at in 0..k {
+        let (mut largest, after) = (room[at], at + 1);
+        for other in &mut room[after..] {
+            for l in 0..LANES {
+                // Not `max` and `min`, whose care for NaN costs more than the comparison.
+                let swap = other[l] > largest[l];
+                (largest[l], other[l]) = if swap { (other[l], largest[l]) } else { (largest[l], other[l]) };
+            }
+        }
+        room[at] = largest;
+    }
 }
 
 /// The t with Σ g′(aⱼ − t) = k, written as Σ_top g′(t − aⱼ) = Σ_rest g′(aⱼ − t): two sums of tails, and no cancellation. The smallest
@@ -30,38 +96,62 @@ pub(super) fn centre(delta: f64, k: usize, a: &mut [f64], room: &mut [f64]) -> f
 ///
 /// The tails fall like squares of distances, so (tails)^(−½) is nearly linear in t and Newton on the difference of both
 /// needs a handful of steps, however small δ is.
-fn threshold(delta: f64, top: &[f64], rest: &[f64]) -> f64 {
+#[inline(always)]
+fn threshold(delta: f64, top: &[Lanes], rest: &[Lanes]) -> Lanes {
+    // Newton squares the error, relative to the distance of the nearest numbers: a step as short as this one was the last.
+    const SHORT: f64 = 1e-8;
     let hinge = Hinge::new(delta);
-    let sums = |numbers: &[f64], side: f64, t: f64| {
-        let parts = numbers.iter().map(|b| hinge.slope_bend(side * (b - t)));
-        parts.fold((0.0, 0.0), |(tail, bend), part| (tail + part.0, bend + part.1))
-    };
     // If the largest of the rest is at γ = δ(k−1)/(2√k), where g′ = k/(k+1), the slopes of it and the top sum to k or more; likewise above.
     let reach = |count: usize| 0.5 * delta * (count as f64 - 1.0) / (count as f64).sqrt();
-    let next = rest.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let (mut low, mut high) = (next - reach(top.len()), reach(rest.len()));
-    let mut t = 0.5 * (low + high);
+    let (mut low, mut high) = ([f64::NEG_INFINITY; LANES], [reach(rest.len()); LANES]);
+    for b in rest {
+        (0..LANES).for_each(|l| low[l] = low[l].max(b[l]));
+    }
+    let mut t = [0.0; LANES];
+    for l in 0..LANES {
+        low[l] -= reach(top.len());
+        t[l] = 0.5 * (low[l] + high[l]);
+    }
+    let mut found = [false; LANES];
     for _ in 0..100 {
-        let ((above, above_bend), (below, below_bend)) = (sums(top, -1.0, t), sums(rest, 1.0, t));
-        let excess = above - below;
-        if excess.abs() <= 8.0 * f64::EPSILON * below {
+        let (above, above_bend) = tails(hinge, top, -1.0, &t);
+        let (below, below_bend) = tails(hinge, rest, 1.0, &t);
+        for l in 0..LANES {
+            let excess = above[l] - below[l];
+            let equal = excess.abs() <= 8.0 * f64::EPSILON * below[l];
+            high[l] = if excess > 0.0 { t[l] } else { high[l] };
+            low[l] = if excess > 0.0 { low[l] } else { t[l] };
+            let (p, q) = (above[l].sqrt().recip(), below[l].sqrt().recip());
+            let slope = 0.5 * (p * above_bend[l] / above[l] + q * below_bend[l] / below[l]);
+            let step = (p - q) / slope;
+            let newton = t[l] + step;
+            let inside = newton > low[l] && newton < high[l];
+            let moved = if inside { newton } else { 0.5 * (low[l] + high[l]) };
+            let last = inside && step.abs() <= 0.5 * SHORT * delta * p.min(q);
+            let next = if found[l] || equal { t[l] } else { moved };
+            // NaN is as good as it gets.
+            found[l] = found[l] || last || !(next < t[l] || next > t[l]);
+            t[l] = next;
+        }
+        if found.iter().all(|found| *found) {
             break;
         }
-        if excess > 0.0 {
-            high = t
-        } else {
-            low = t
-        }
-        let (p, q) = (above.sqrt().recip(), below.sqrt().recip());
-        let slope = 0.5 * (p * above_bend / above + q * below_bend / below);
-        let newton = t - (q - p) / slope;
-        let moved = if newton > low && newton < high { newton } else { 0.5 * (low + high) };
-        if moved == t {
-            break;
-        }
-        t = moved;
     }
     t
+}
+
+/// Sums of g′(side·(aⱼ − t)) and of g″.
+#[inline(always)]
+fn tails(hinge: Hinge, numbers: &[Lanes], side: f64, t: &Lanes) -> (Lanes, Lanes) {
+    let (mut tail, mut bend) = ([0.0; LANES], [0.0; LANES]);
+    for b in numbers {
+        for l in 0..LANES {
+            let part = hinge.slope_bend(side * (b[l] - t[l]));
+            tail[l] += part.0;
+            bend[l] += part.1;
+        }
+    }
+    (tail, bend)
 }
 
 #[cfg(test)]
@@ -69,8 +159,9 @@ mod tests {
     use super::*;
 
     fn check(delta: f64, k: usize, a: &[f64]) {
-        let (mut gamma, mut room) = (a.to_vec(), vec![0.0; a.len()]);
-        let phi = centre(delta, k, &mut gamma, &mut room);
+        let (mut gamma, mut phi) = (a.to_vec(), [0.0]);
+        centre_rows(delta, k, &mut gamma, &mut phi);
+        let phi = phi[0];
         let hinge = Hinge::new(delta);
         let mut sorted = a.to_vec();
         sorted.sort_by(|a, b| b.total_cmp(a));
@@ -113,9 +204,26 @@ mod tests {
 
     #[test]
     fn two_numbers_have_their_threshold_in_the_middle() {
-        let (mut a, mut room) = ([3.0, 1.0], [0.0; 2]);
+        let (mut a, mut phi) = ([3.0, 1.0], [0.0]);
+        centre_rows(0.75, 1, &mut a, &mut phi);
         // t = 2: φ = 2 + g(1) + g(−1) = 2 + √(1 + δ²).
-        assert!((centre(0.75, 1, &mut a, &mut room) - 3.25).abs() < 1e-15);
+        assert!((phi[0] - 3.25).abs() < 1e-15);
         assert_eq!(a, [1.0, -1.0]);
+    }
+
+    #[test]
+    fn a_row_gets_the_same_alone_and_among_others() {
+        for (c, k) in [(2, 1), (5, 1), (5, 3), (30, 2), (30, MANY), (30, 29)] {
+            // Spread over many sizes, so that rows need different numbers of rounds.
+            let number = |i: usize| ((i * 7919) % 1009) as f64 * 10f64.powi(-((i / c % 7) as i32));
+            let rows: Vec<f64> = (0..(2 * LANES + 3) * c).map(number).collect();
+            let (mut gamma, mut phi) = (rows.clone(), vec![0.0; rows.len() / c]);
+            centre_rows(0.01, k, &mut gamma, &mut phi);
+            for ((row, gamma), phi) in rows.chunks(c).zip(gamma.chunks(c)).zip(&phi) {
+                let (mut alone, mut mean) = (row.to_vec(), [0.0]);
+                centre_rows(0.01, k, &mut alone, &mut mean);
+                assert_eq!((&alone[..], mean[0]), (gamma, *phi), "{c} {k}");
+            }
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! A preconditioner for many parameters: the Newton matrix of the entries that carry weight, inverted exactly.
 //!
-//! An entry is a sample with a pair of classes (mostly its own and a wrong one); it adds `h·v vᵀ` with `v = x̃ᵢ ⊗ (eₖ − eₗ)`. Near the
-//! optimum a few per cent of them hold nearly all weight. With the rest and the penalty replaced by a c×c matrix M (times the identity
+//! An entry is a sample with a vector over classes (mostly its own and a wrong one), see [`Entries`]. Near the optimum a few per cent of them
+//! hold nearly all weight. With the rest and the penalty replaced by a c×c matrix M (times the identity
 //! over features),
 //!
 //! ```text
@@ -15,17 +15,23 @@
 
 use rayon::prelude::*;
 
-use super::dense::{factor, nth_largest, solve_factored};
-use super::{Matrix, heavy_pairs_stand_out};
+use super::Matrix;
+use super::dense::{factor, solve_factored};
+use super::entries::{Entries, Entry, add_pair};
 use crate::features::Features;
 use crate::kernel::axpy;
-use crate::loss::Shape;
 use crate::risk::Risk;
 
-/// Entries in the small system. More save products with the matrix but cost more to factor: tried from 300 to 2,600 on ORL and ISOLET,
-/// 450 was fastest or nearly so on both. Products with large sparse data are slow next to a factorisation, so more entries pay there.
+/// Fewest entries that the small system is allowed.
+const LEAST: usize = 450;
+
+/// Most entries that hard systems are given: the small one then takes 70 MB.
+const HARDEST: usize = 3000;
+
+/// Entries in the small system to begin with. More save products with the matrix but cost more to factor: tried from 300 to 2,600 on ORL
+/// and ISOLET, 450 was fastest or nearly so on both. Products with large sparse data are slow next to a factorisation, so more
+/// entries pay there.
 fn most_entries(risk: &Risk<'_>) -> usize {
-    const LEAST: usize = 450;
     const MOST: usize = 1400;
     if !risk.x.is_sparse() {
         return LEAST;
@@ -44,15 +50,6 @@ const ALIKE: f64 = 10.0;
 /// Numbers from which on vectors are worth two threads.
 const WORTH: usize = 1 << 17;
 
-/// One sample and pair of classes with its weight.
-#[derive(Clone, Copy)]
-struct Entry {
-    row: u32,
-    k: u32,
-    l: u32,
-    h: f64,
-}
-
 pub(crate) struct Active {
     /// ‖xᵢ‖²/d averaged over rows: what a dropped row adds per feature.
     spread: f64,
@@ -62,7 +59,9 @@ pub(crate) struct Active {
     narrow: Vec<f64>,
     /// XXᵀ, made when first needed.
     gram: Vec<f64>,
-    entries: Vec<Entry>,
+    /// How many entries there may be.
+    most: usize,
+    entries: Entries,
     /// The rows that entries belong to, copied out (times 1/√q); entries count in these.
     rows: Features<'static>,
     /// Inverses of M for the weights and for the intercept, c×c.
@@ -89,7 +88,8 @@ impl Active {
             squares: if alike { Vec::new() } else { squares },
             narrow: Vec::new(),
             gram: Vec::new(),
-            entries: Vec::new(),
+            most: most_entries(risk),
+            entries: Entries::default(),
             rows: Features::empty(),
             inverse: Vec::new(),
             inverse_bias: Vec::new(),
@@ -104,29 +104,7 @@ impl Active {
     /// Chooses entries and factors the small system.
     pub(crate) fn prepare(&mut self, a: &Matrix<'_>) {
         let c = a.risk.classes;
-        let top = a.h.iter().copied().fold(0.0, f64::max);
-        let allowed = heavy_pairs_stand_out(a.risk);
-        // A pair weighs no more than either of its classes.
-        let cut = if allowed { nth_largest(a.h, most_entries(a.risk)).max(1e-6 * top) } else { f64::INFINITY };
-        self.entries.clear();
-        let mut rest = vec![0.0; c * c];
-        for (i, &y) in a.risk.y.iter().enumerate() {
-            let h = &a.h[i * a.shape.len(c)..(i + 1) * a.shape.len(c)];
-            let y = y as usize;
-            for k in 0..c {
-                for l in if a.shape == Shape::Star { y..y + 1 } else { k + 1..c } {
-                    let weight = a.shape.pair(h, y, k, l);
-                    if k == l || weight <= 0.0 {
-                        continue;
-                    }
-                    if weight > cut {
-                        self.entries.push(Entry { row: i as u32, k: k as u32, l: l as u32, h: weight });
-                    } else {
-                        add_pair(&mut rest, c, k, l, weight);
-                    }
-                }
-            }
-        }
+        let rest = self.entries.choose(a, self.most);
         let ridge = 2.0 * a.risk.epsilon;
         let mut base = vec![0.0; c * c];
         self.add_penalty(a, &mut base);
@@ -135,6 +113,22 @@ impl Active {
         self.inverse = centred_inverse(base, c, ridge + a.penalty.ridge);
         self.inverse_bias = centred_inverse(rest, c, ridge);
         self.factor_entries(a);
+    }
+
+    /// Allows more entries where iterating has cost more than factoring a system of twice the size will, and fewer where it was the
+    /// other way round: exact hinges with small penalties have thousands of entries that matter, and a small share of them helps little.
+    pub(crate) fn adapt(&mut self, a: &Matrix<'_>, spent: f64) {
+        let factored = |entries: usize| {
+            let (m, d) = (entries as f64, a.risk.x.stored() as f64 / a.risk.x.rows().max(1) as f64);
+            // Flops of a factorisation run about three times as fast as those of products.
+            let gram = if a.risk.x.rows() > KEPT_ROWS { m * m * d } else { 0.0 };
+            (m.powi(3) / 3.0 + gram) / 3.0
+        };
+        if self.entries.list.len() > self.most / 2 && spent > factored(2 * self.most) {
+            self.most = (2 * self.most).min(HARDEST);
+        } else if spent < 0.1 * factored(self.most) {
+            self.most = (self.most / 2).max(LEAST);
+        }
     }
 
     /// Q: what dropped rows and the penalty weigh in each feature, relative to the mean over features.
@@ -162,42 +156,38 @@ impl Active {
     }
 
     fn factor_entries(&mut self, a: &Matrix<'_>) {
-        let size = self.entries.len();
+        let size = self.entries.list.len();
         if size == 0 {
             return;
         }
-        let c = a.risk.classes;
         let (n, gram) = self.gram_of_entries(a);
         self.factor.clear();
         self.factor.resize(size * size, 0.0);
         let (entries, inverse, bias) = (&self.entries, &self.inverse, &self.inverse_bias);
         let with_bias = a.risk.intercept;
         self.factor.par_chunks_mut(size).enumerate().for_each(|(j, column)| {
-            let e = entries[j];
+            let e = &entries.list[j];
             let gram = &gram[e.row as usize * n..(e.row as usize + 1) * n];
-            // Rows of M⁻¹ combined once per column: (M⁻¹)(eₖ − eₗ).
-            let combine =
-                |m: &[f64]| -> Vec<f64> { (0..c).map(|j| m[e.k as usize * c + j] - m[e.l as usize * c + j]).collect() };
-            let (w, b) = (combine(inverse), combine(bias));
-            for (i, f) in entries.iter().enumerate().skip(j) {
-                let (k, l) = (f.k as usize, f.l as usize);
-                let mut value = gram[f.row as usize] * (w[k] - w[l]);
+            // M⁻¹u once per column.
+            let (w, b) = (entries.times(e, inverse), entries.times(e, bias));
+            for (i, f) in entries.list.iter().enumerate().skip(j) {
+                let mut value = gram[f.row as usize] * entries.dot(f, &w);
                 if with_bias {
-                    value += b[k] - b[l];
+                    value += entries.dot(f, &b);
                 }
-                column[i] = value;
+                column[i] = value + e.coupling(f);
             }
-            column[j] += 1.0 / e.h;
+            column[j] += e.inverse;
         });
         if !factor(&mut self.factor, size) {
-            self.entries.clear();
+            self.entries.list.clear();
         }
     }
 
     /// Copies the rows that entries belong to, and gives their number and their inner products.
     fn gram_of_entries(&mut self, a: &Matrix<'_>) -> (usize, Vec<f64>) {
         let mut used: Vec<u32> = Vec::new();
-        for e in &mut self.entries {
+        for e in &mut self.entries.list {
             if used.last() != Some(&e.row) {
                 used.push(e.row);
             }
@@ -242,7 +232,7 @@ impl Active {
     fn apply_narrowed(&mut self, a: &Matrix<'_>, r: &[f64], out: &mut [f64]) {
         let (c, m) = (a.risk.classes, a.risk.weights_len());
         self.base(r, c, m, out);
-        if self.entries.is_empty() {
+        if self.entries.list.is_empty() {
             return;
         }
         let rows = self.rows.rows();
@@ -253,16 +243,12 @@ impl Active {
             self.scores.chunks_exact_mut(c).for_each(|row| row.copy_from_slice(bias));
         }
         self.rows.mul_add(0..rows, w, c, &mut self.scores);
-        let z = &self.scores;
-        let at = |e: &Entry| (e.row as usize * c + e.k as usize, e.row as usize * c + e.l as usize);
-        let mut small: Vec<f64> = self.entries.iter().map(|e| z[at(e).0] - z[at(e).1]).collect();
+        let row = |e: &Entry| e.row as usize * c..(e.row as usize + 1) * c;
+        let (entries, z) = (&self.entries, &self.scores);
+        let mut small: Vec<f64> = entries.list.iter().map(|e| entries.dot(e, &z[row(e)])).collect();
         solve_factored(&self.factor, small.len(), &mut small);
         self.scores.fill(0.0);
-        for (e, q) in self.entries.iter().zip(&small) {
-            let (k, l) = at(e);
-            self.scores[k] += q;
-            self.scores[l] -= q;
-        }
+        entries.list.iter().zip(&small).for_each(|(e, q)| entries.add(e, *q, &mut self.scores[row(e)]));
         self.pulled.clear();
         self.pulled.resize(r.len(), 0.0);
         let (w, bias) = self.pulled.split_at_mut(m);
@@ -297,14 +283,6 @@ impl Active {
     }
 }
 
-/// Adds `w(eₖ − eₗ)(eₖ − eₗ)ᵀ`.
-fn add_pair(m: &mut [f64], c: usize, k: usize, l: usize, w: f64) {
-    m[k * c + k] += w;
-    m[l * c + l] += w;
-    m[k * c + l] -= w;
-    m[l * c + k] -= w;
-}
-
 fn trace(m: &[f64], c: usize) -> f64 {
     (0..c).map(|k| m[k * c + k]).sum()
 }
@@ -324,4 +302,44 @@ fn centred_inverse(mut m: Vec<f64>, c: usize, ridge: f64) -> Vec<f64> {
         (0..c).for_each(|k| inverse[k * c + k] = 1.0 / scale);
     }
     inverse
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use crate::loss::{Loss, Shape, SmoothHinge, TopKHinge};
+    use crate::penalty::{Penalty, Ridge};
+    use crate::{Dataset, Objective};
+
+    /// With room for all entries and a penalty that is the same for all features, nothing is approximate.
+    #[test]
+    fn inverts_the_matrix_of_few_rows_exactly() {
+        let (n, d, c) = (7, 9, 5);
+        let x: Vec<f64> = (0..n * d).map(|i| (i * 37 % 101) as f64 / 50.0 - 1.0).collect();
+        let y: Vec<String> = (0..n).map(|i| (i % c).to_string()).collect();
+        let data = Dataset::from_labels(Features::dense(x, n, d).unwrap(), &y).unwrap();
+        let (one, two) = (TopKHinge { k: 1, delta: 0.3 }, TopKHinge { k: 2, delta: 0.3 });
+        let losses: [(&dyn Loss, Shape); 3] =
+            [(&SmoothHinge { delta: 0.3 }, Shape::Star), (&one, Shape::Simplex), (&two, Shape::SimplexAndLine)];
+        for (loss, shape) in losses {
+            let ridge = Ridge { lambda: 0.2 };
+            let risk = Risk::new(&data, loss, &ridge, 1e-3, true);
+            let z: Vec<f64> = (0..n * c).map(|i| (i * 29 % 31) as f64 / 40.0).collect();
+            let mut h = vec![0.0; n * shape.len(c)];
+            loss.hessian_rows(&z, data.y(), &mut h);
+            let penalty = ridge.curvature(&vec![0.0; d * c], c, &[]);
+            let a = Matrix { risk: &risk, shape, h: &h, penalty: &penalty };
+            let mut v: Vec<f64> = (0..risk.dim()).map(|i| (i * 13 % 17) as f64 - 8.0).collect();
+            risk.centre(&mut v);
+            let (mut product, mut back) = (vec![0.0; v.len()], vec![0.0; v.len()]);
+            a.apply(&v, &mut product);
+            let mut active = Active::new(&risk);
+            active.prepare(&a);
+            assert!(active.entries.list.len() >= n * (c - 1), "{shape:?}: {}", active.entries.list.len());
+            active.apply(&a, &product, &mut back);
+            let worst = v.iter().zip(&back).fold(0.0f64, |m, (v, b)| m.max((v - b).abs()));
+            assert!(worst < 1e-9, "{shape:?}: {worst:e}");
+        }
+    }
 }

@@ -1,0 +1,190 @@
+//! The parts of the curvature that carry most weight: vectors `v = x̃ᵢ ⊗ u`, one row and a vector u over classes each.
+//!
+//! * Where classes are compared with the true one, u = eₖ − e_y with weight hₖ.
+//! * A simplex diag(h) − hhᵀ/Σh over m classes has rank m − 1. With r its heaviest class and the others as u = eₖ − e_r, the matrix
+//!   D of their weights has the inverse `diag(1/hₖ) + 11ᵀ/hᵣ`: one entry per class, where pairs would need one for every two.
+//! * A line ppᵀ/w is one entry with u = p and weight 1/w.
+
+use super::Matrix;
+use super::dense::nth_largest;
+use crate::kernel::{axpy, dot};
+use crate::loss::Shape;
+
+/// One row and vector over classes.
+#[derive(Clone, Copy)]
+pub(super) struct Entry {
+    pub(super) row: u32,
+    vector: Vector,
+    /// Its diagonal entry in D⁻¹.
+    pub(super) inverse: f64,
+    /// Its entries in D⁻¹ with itself and the other pairs of the same row.
+    shared: f64,
+}
+
+#[derive(Clone, Copy)]
+enum Vector {
+    /// eₖ − eₗ.
+    Pair(u32, u32),
+    /// The line of this number.
+    Line(u32),
+}
+
+/// The heaviest entries of a matrix, by rows.
+#[derive(Default)]
+pub(super) struct Entries {
+    pub(super) list: Vec<Entry>,
+    /// c numbers each.
+    lines: Vec<f64>,
+    classes: usize,
+}
+
+impl Entries {
+    /// Takes about `most` entries, and returns the sum over rows of the curvature that they leave over, c×c.
+    pub(super) fn choose(&mut self, a: &Matrix<'_>, most: usize) -> Vec<f64> {
+        let (c, len) = (a.risk.classes, a.shape.len(a.risk.classes));
+        self.list.clear();
+        self.lines.clear();
+        self.classes = c;
+        let (cut, mut rest) = (cut(a, most), vec![0.0; c * c]);
+        for (row, (h, y)) in a.h.chunks_exact(len).zip(a.risk.y).enumerate() {
+            let (row, y) = (row as u32, *y as usize);
+            match a.shape {
+                Shape::Star => self.star(row, h, y, cut, &mut rest),
+                Shape::Simplex => self.simplex(row, h, cut, &mut rest),
+                Shape::SimplexAndLine => {
+                    self.simplex(row, &h[..c], cut, &mut rest);
+                    self.line(row, &h[c..2 * c], h[2 * c], cut, &mut rest);
+                }
+                Shape::Dense => crate::penalty::pairs(c, |_, k, l| {
+                    add_pair(&mut rest, c, k, l, a.shape.pair(h, y, k, l).max(0.0));
+                }),
+            }
+        }
+        rest
+    }
+
+    fn star(&mut self, row: u32, h: &[f64], y: usize, cut: f64, rest: &mut [f64]) {
+        for (k, &weight) in h.iter().enumerate().filter(|(k, weight)| *k != y && **weight > 0.0) {
+            if weight > cut {
+                let vector = Vector::Pair(k as u32, y as u32);
+                self.list.push(Entry { row, vector, inverse: 1.0 / weight, shared: 0.0 });
+            } else {
+                add_pair(rest, self.classes, k, y, weight);
+            }
+        }
+    }
+
+    /// The pairs of heavy classes become entries, those of others are left over.
+    fn simplex(&mut self, row: u32, h: &[f64], cut: f64, rest: &mut [f64]) {
+        let sum: f64 = h.iter().sum();
+        if sum <= 0.0 {
+            return;
+        }
+        for k in 0..h.len() {
+            for l in k + 1..h.len() {
+                if h[k].min(h[l]) <= cut {
+                    add_pair(rest, self.classes, k, l, h[k] * h[l] / sum);
+                }
+            }
+        }
+        let heavy = || h.iter().enumerate().filter(|(_, h)| **h > cut);
+        let Some((first, &heaviest)) = heavy().reduce(|a, b| if b.1 > a.1 { b } else { a }) else { return };
+        // So that the pairs of a simplex of heavy classes alone weigh what they weigh among all.
+        let scale = heavy().map(|(_, h)| h).sum::<f64>() / sum;
+        for (k, weight) in heavy().filter(|(k, _)| *k != first) {
+            let vector = Vector::Pair(k as u32, first as u32);
+            self.list.push(Entry { row, vector, inverse: 1.0 / (scale * weight), shared: 1.0 / (scale * heaviest) });
+        }
+    }
+
+    fn line(&mut self, row: u32, p: &[f64], w: f64, cut: f64, rest: &mut [f64]) {
+        if w <= 0.0 {
+            return;
+        }
+        if line_weight(p, w) > cut {
+            let vector = Vector::Line((self.lines.len() / self.classes) as u32);
+            self.lines.extend_from_slice(p);
+            self.list.push(Entry { row, vector, inverse: w, shared: 0.0 });
+            return;
+        }
+        rest.chunks_exact_mut(self.classes).zip(p).for_each(|(rest, at)| axpy(at / w, p, rest));
+    }
+
+    /// uᵀv.
+    pub(super) fn dot(&self, entry: &Entry, v: &[f64]) -> f64 {
+        match entry.vector {
+            Vector::Pair(k, l) => v[k as usize] - v[l as usize],
+            Vector::Line(number) => dot(self.line_of(number), v),
+        }
+    }
+
+    /// `v += q·u`.
+    pub(super) fn add(&self, entry: &Entry, q: f64, v: &mut [f64]) {
+        match entry.vector {
+            Vector::Pair(k, l) => {
+                v[k as usize] += q;
+                v[l as usize] -= q;
+            }
+            Vector::Line(number) => axpy(q, self.line_of(number), v),
+        }
+    }
+
+    /// M·u for a symmetric matrix over classes.
+    pub(super) fn times(&self, entry: &Entry, m: &[f64]) -> Vec<f64> {
+        let (c, mut out) = (self.classes, vec![0.0; self.classes]);
+        let mut add = |k: usize, u: f64| axpy(u, &m[k * c..(k + 1) * c], &mut out);
+        match entry.vector {
+            Vector::Pair(k, l) => {
+                add(k as usize, 1.0);
+                add(l as usize, -1.0);
+            }
+            Vector::Line(number) => self.line_of(number).iter().enumerate().for_each(|(k, u)| add(k, *u)),
+        }
+        out
+    }
+
+    fn line_of(&self, number: u32) -> &[f64] {
+        &self.lines[number as usize * self.classes..(number as usize + 1) * self.classes]
+    }
+}
+
+impl Entry {
+    /// The entry of D⁻¹ with another one, or with itself but for `inverse`.
+    pub(super) fn coupling(&self, other: &Self) -> f64 {
+        let pairs = matches!((self.vector, other.vector), (Vector::Pair(..), Vector::Pair(..)));
+        if pairs && self.row == other.row { self.shared } else { 0.0 }
+    }
+}
+
+/// The weight above which there are about as many entries as wanted; infinite where few of them would not carry most of the weight.
+/// Kinks see to it that they do, softmax spreads its weight over all rows.
+fn cut(a: &Matrix<'_>, most: usize) -> f64 {
+    let (c, len) = (a.risk.classes, a.shape.len(a.risk.classes));
+    let above = |weights: &[f64]| {
+        let top = weights.iter().copied().fold(0.0, f64::max);
+        nth_largest(weights, most).max(1e-6 * top)
+    };
+    match a.shape {
+        Shape::Star => above(a.h),
+        Shape::Simplex if a.risk.loss.dual_len(c) > 0 => above(a.h),
+        Shape::SimplexAndLine => {
+            let weights =
+                a.h.chunks_exact(len).flat_map(|h| h[..c].iter().copied().chain([line_weight(&h[c..2 * c], h[2 * c])]));
+            above(&weights.collect::<Vec<f64>>())
+        }
+        Shape::Simplex | Shape::Dense => f64::INFINITY,
+    }
+}
+
+/// The largest diagonal entry of ppᵀ/w.
+fn line_weight(p: &[f64], w: f64) -> f64 {
+    if w > 0.0 { p.iter().fold(0.0, |m: f64, p| m.max(p * p)) / w } else { 0.0 }
+}
+
+/// Adds `w(eₖ − eₗ)(eₖ − eₗ)ᵀ`.
+pub(super) fn add_pair(m: &mut [f64], c: usize, k: usize, l: usize, w: f64) {
+    m[k * c + k] += w;
+    m[l * c + l] += w;
+    m[k * c + l] -= w;
+    m[l * c + k] -= w;
+}
