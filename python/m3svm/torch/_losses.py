@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ._check import at_least
+from ._fused import INTERPRETED, fused_loss, is_compiling
 from ._penalty import _PowersOfDistances
 
 _REDUCTIONS = ("mean", "sum", "none")
@@ -32,6 +33,10 @@ class ISM3Loss(nn.Module):
         Weights of classes, as in ``nn.CrossEntropyLoss``.
     ignore_index, reduction, label_smoothing
         As in ``nn.CrossEntropyLoss``. The penalty is added to the reduced loss.
+    fused : bool, default=True
+        Whether to compute the loss and all its gradients in one kernel where that is possible: on CUDA with Triton,
+        for at most 256 classes, with numbers of classes as targets and no weights. It has no second derivatives;
+        without it, those of the cross-entropy are there. ``torch.compile`` always takes the way without.
     """
 
     def __init__(
@@ -44,6 +49,7 @@ class ISM3Loss(nn.Module):
         ignore_index: int = -100,
         reduction: str = "mean",
         label_smoothing: float = 0.0,
+        fused: bool = True,
     ) -> None:
         super().__init__()
         if reduction not in ("mean", "sum"):
@@ -53,12 +59,17 @@ class ISM3Loss(nn.Module):
         self.lam = at_least("lam", lam, 0.0)
         self.p = at_least("p", p, 1.0)
         self.epsilon = at_least("epsilon", epsilon, 0.0)
+        self.fused = fused
         self.entropy = nn.CrossEntropyLoss(
             weight, ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing
         )
 
     def forward(self, logits: Tensor, target: Tensor) -> Tensor:
         """The loss of scores of shape (batch, classes) and the penalty of the head, as a number."""
+        if self.fused and not is_compiling() and (logits.is_cuda or INTERPRETED):
+            fused = fused_loss(logits, target, self._head[0], self.entropy, self.lam, self.p, self.epsilon)
+            if fused is not None:
+                return fused
         loss: Tensor = self.entropy(logits, target) + self.regularizer()
         return loss
 

@@ -1,0 +1,247 @@
+"""The loss of ISM3 on CUDA as one kernel.
+
+A small network keeps the host busier than the device, so that a step costs what its launches cost. This loss is one
+launch and a sum in the forward pass and a product in the backward pass, where the general way takes dozens. It is used
+where it fits (see `_plan`).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import struct
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ._penalty import MOST_DIFFERENCES
+
+#: With this setting of Triton its kernels run on the CPU, slowly, for tests.
+INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
+
+# torch before 2.1 cannot say whether it is compiling, and comes with a Triton that is too old.
+_CAN_BE_USED = hasattr(torch, "compiler") or INTERPRETED
+is_compiling: Callable[[], bool] = torch.compiler.is_compiling if hasattr(torch, "compiler") else lambda: False
+
+# Whether something watches the operations of torch, which would not see the kernel.
+_tracing = getattr(torch._C, "_get_tracing_state", lambda: None)
+_transforms = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
+_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
+
+_NUMBERS = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
+_PLAIN = (Tensor, nn.Parameter)
+#: Most numbers that a program holds of one quantity.
+_TILE = 4096
+
+#: What is known about inputs seen before: nothing where the kernel does not fit.
+_plans: dict[Any, _Plan | None] = {}
+#: Set once the kernel could not be built.
+_broken = False
+
+
+class _Plan:
+    """All that depends on shapes, types and fixed settings alone."""
+
+    __slots__ = (
+        "alone",
+        "batch",
+        "bias_at",
+        "constants",
+        "launcher",
+        "length",
+        "number",
+        "programs",
+        "values_at",
+        "weight_at",
+    )
+
+    #: The type of the computation, and whether it is that of all gradients.
+    number: torch.dtype
+    alone: bool
+    batch: int
+    programs: int
+    constants: tuple[Any, ...]
+    #: Where the parts of the output begin: the gradients of logits, weight and bias, and the parts of the value.
+    weight_at: int
+    bias_at: int
+    values_at: int
+    length: int
+    #: The built kernel.
+    launcher: Callable[..., Any] | None
+
+
+def fused_loss(
+    logits: Tensor, target: Tensor, head: nn.Linear, entropy: nn.CrossEntropyLoss, lam: float, p: float, epsilon: float
+) -> Tensor | None:
+    """The loss with its gradients, or nothing where the general way has to be taken."""
+    if _broken or _tracing() is not None or _transforms() or _modes():
+        return None
+    weight, bias = head.weight, head.bias if epsilon != 0.0 else None
+    inputs = (logits, target, weight) if bias is None else (logits, target, weight, bias)
+    fixed = (entropy.weight is None, entropy.ignore_index, entropy.reduction, entropy.label_smoothing, p, lam != 0.0)
+    # Looked up, since what a plan rests on takes longer to check than to hash.
+    key = (fixed, *[(x.shape, x.dtype, x.device, type(x)) for x in inputs])
+    try:
+        plan = _plans[key]
+    except KeyError:
+        if len(_plans) >= 1024:
+            _plans.clear()
+        plan = _plans[key] = _plan(logits, target, weight, bias, entropy, lam, p)
+    if plan is None:
+        return None
+    for x in inputs:
+        if not x.is_contiguous():
+            return None
+    if logits.is_cuda and torch.cuda.current_device() != logits.get_device():
+        with torch.cuda.device(logits.device):
+            out = _launch(plan, logits, target, weight, bias, lam, epsilon)
+    else:
+        out = _launch(plan, logits, target, weight, bias, lam, epsilon)
+    if out is None:
+        return None
+    loss: Tensor = _Fused.apply(out, plan, logits, weight, bias)
+    return loss
+
+
+class _Fused(torch.autograd.Function):
+    """Adds up the value; the gradients are there already."""
+
+    @staticmethod
+    def forward(ctx: Any, out: Tensor, plan: _Plan, logits: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        ctx.save_for_backward(out)
+        ctx.plan = plan
+        ctx.shape = weight.shape
+        ctx.types = (logits.dtype, weight.dtype, None if bias is None else bias.dtype)
+        return out.narrow(0, plan.values_at, plan.programs).sum()
+
+    @staticmethod
+    def backward(ctx: Any, outer: Tensor) -> Any:
+        # The check for second derivatives takes its time, and they can only be asked for where gradients are recorded.
+        return _recorded_gradients(ctx, outer) if torch.is_grad_enabled() else _gradients(ctx, outer)
+
+
+def _gradients(ctx: Any, outer: Tensor) -> tuple[None, None, Tensor, Tensor, Tensor | None]:
+    (out,) = ctx.saved_tensors
+    plan, (classes, features) = ctx.plan, ctx.shape
+    if plan.alone:
+        out = out * outer
+    logits = out.as_strided((plan.batch, classes), (classes, 1), 0)
+    weight = out.as_strided((classes, features), (features, 1), plan.weight_at)
+    bias = None if ctx.types[2] is None else out.as_strided((classes,), (1,), plan.bias_at)
+    if not plan.alone:
+        # Rounded after the product: `GradScaler` is there to lift what half precision could not hold.
+        logits, weight, bias = (
+            None if part is None else torch.mul(part, outer, out=torch.empty_like(part, dtype=dtype))
+            for part, dtype in zip((logits, weight, bias), ctx.types)
+        )
+    return None, None, logits, weight, bias
+
+
+_recorded_gradients = torch.autograd.function.once_differentiable(_gradients)
+
+
+def _launch(
+    plan: _Plan, logits: Tensor, target: Tensor, weight: Tensor, bias: Tensor | None, lam: float, epsilon: float
+) -> Tensor | None:
+    """Gradients and parts of the value, or nothing where the kernel cannot be built."""
+    global _broken
+    out = torch.empty(plan.length, dtype=plan.number, device=logits.device)
+    lam_rest, epsilon_rest = (_rest(lam), _rest(epsilon)) if plan.number == torch.float64 else (0.0, 0.0)
+    arguments = (
+        *(logits, target, weight, weight if bias is None else bias, out),
+        *(float(lam - lam_rest), lam_rest, float(epsilon - epsilon_rest), epsilon_rest, plan.batch),
+        *plan.constants,
+    )
+    if plan.launcher is not None:
+        try:
+            plan.launcher(*arguments)
+            return out
+        except TypeError:  # Another version of Triton, whose built kernels want other arguments.
+            plan.launcher = None
+    try:
+        from ._kernel import ism3
+
+        # Assertions about integers that overflow come with those about targets, and would only cost time.
+        launcher = partial(ism3[(plan.programs,)], sanitize_overflow=False)
+        built = launcher(*arguments)
+    except Exception as error:  # noqa: BLE001 - Triton needs a compiler for C and a device that it knows, for example.
+        _broken = True
+        warnings.warn(f"the fused loss cannot be built, and the general one is used: {error}", RuntimeWarning, 4)
+        return None
+    # The built kernel spares the check of every argument. It fits all inputs of the plan: it rests on no alignment.
+    plan.launcher = launcher if built is None else built[(plan.programs, 1, 1)]
+    return out
+
+
+def _rest(number: float) -> float:
+    """What single precision does not hold of a number."""
+    single: float = struct.unpack("f", struct.pack("f", number))[0]
+    return number - single
+
+
+def _plan(
+    logits: Tensor,
+    target: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    entropy: nn.CrossEntropyLoss,
+    lam: float,
+    p: float,
+) -> _Plan | None:
+    """A plan for plain tensors with targets that are numbers of classes, unless there is too much for one pass."""
+    tensors = [logits, target, weight] if bias is None else [logits, target, weight, bias]
+    if not _CAN_BE_USED or entropy.weight is not None or logits.dim() != 2 or weight.dim() != 2 or p > 64.0:
+        return None
+    if any(type(x) not in _PLAIN or x.device != logits.device or x.layout != torch.strided for x in tensors):
+        return None
+    if any(x.dtype not in _NUMBERS for x in tensors if x is not target) or target.dtype != torch.int64:
+        return None
+    (batch, classes), features = logits.shape, weight.shape[1]
+    if target.shape != (batch,) or weight.shape[0] != classes or (bias is not None and bias.shape != (classes,)):
+        return None
+    if not (0 < batch <= 16384 and 0 < classes <= 256 and 0 < features <= 4096):
+        return None
+    if classes * classes * features > MOST_DIFFERENCES:
+        return None
+    try:
+        from triton import language
+    except ImportError:
+        return None
+    double = torch.float64 in (logits.dtype, weight.dtype)
+    class_block, feature_block = _power_of_two(classes), _power_of_two(features)
+    rows = min(64, 2048 // class_block)
+    others = max(1, min(16, class_block, _TILE // feature_block))
+    vectors = max(1, min(4, class_block, _TILE // (feature_block * others)))
+    # The exponent of the square, as a whole number and a rest that is negative below p = 2 only.
+    exponent = 0.5 * p - 1.0
+    whole = max(0, math.floor(exponent))
+    plan = _Plan()
+    plan.launcher = None
+    plan.number = torch.float64 if double else torch.float32
+    plan.alone = all(x.dtype == plan.number for x in tensors if x is not target)
+    plan.batch = batch
+    plan.programs = -(-batch // rows) + -(-classes // vectors)
+    plan.weight_at = _aligned(batch * classes)
+    plan.bias_at = plan.weight_at + _aligned(classes * features)
+    plan.values_at = plan.bias_at + _aligned(classes)
+    plan.length = plan.values_at + plan.programs
+    plan.constants = (
+        *(classes, features, class_block, feature_block, rows, vectors, others, lam != 0.0, bias is not None),
+        *(p, whole, exponent - whole, torch.finfo(plan.number).tiny),
+        *(entropy.reduction == "mean", entropy.ignore_index, entropy.label_smoothing),
+        language.float64 if double else language.float32,
+    )
+    return plan
+
+
+def _power_of_two(number: int) -> int:
+    return 1 << (number - 1).bit_length()
+
+
+def _aligned(length: int) -> int:
+    """The next place at which a part of the output may begin, as in the kernel."""
+    return -(-length // 64) * 64
