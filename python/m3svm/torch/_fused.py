@@ -120,11 +120,14 @@ class _Fused(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, outer: Tensor) -> Any:
-        # The check for second derivatives takes its time, and they can only be asked for where gradients are recorded.
-        return _recorded_gradients(ctx, outer) if torch.is_grad_enabled() else _gradients(ctx, outer)
+        if not torch.is_grad_enabled():
+            return _gradients(ctx, outer)
+        # Somebody may want second derivatives and must not get 0 for them. torch only refuses where an argument asks
+        # for gradients, and the outer one may be a constant.
+        return _refusing_seconds(ctx, outer, torch.empty(0, requires_grad=True))
 
 
-def _gradients(ctx: Any, outer: Tensor) -> tuple[None, None, Tensor, Tensor, Tensor | None]:
+def _gradients(ctx: Any, outer: Tensor, _: Tensor | None = None) -> tuple[None, None, Tensor, Tensor, Tensor | None]:
     (out,) = ctx.saved_tensors
     plan, (classes, features) = ctx.plan, ctx.shape
     if plan.alone:
@@ -141,7 +144,7 @@ def _gradients(ctx: Any, outer: Tensor) -> tuple[None, None, Tensor, Tensor, Ten
     return None, None, logits, weight, bias
 
 
-_recorded_gradients = torch.autograd.function.once_differentiable(_gradients)
+_refusing_seconds = torch.autograd.function.once_differentiable(_gradients)
 
 
 def _launch(

@@ -9,8 +9,6 @@ Only importable where Triton is.
 
 from __future__ import annotations
 
-from typing import Any
-
 import triton
 import triton.language as tl
 
@@ -26,16 +24,16 @@ ALIGNMENT = tl.constexpr(64)
     do_not_specialize_on_alignment=["logits", "target", "weight", "bias", "out"],
 )
 def ism3(
-    logits: Any,
-    target: Any,
-    weight: Any,
-    bias: Any,
-    out: Any,
-    lam: Any,
-    lam_rest: Any,
-    epsilon: Any,
-    epsilon_rest: Any,
-    batch: Any,
+    logits,
+    target,
+    weight,
+    bias,
+    out,
+    lam,
+    lam_rest,
+    epsilon,
+    epsilon_rest,
+    batch,
     CLASSES: tl.constexpr,
     FEATURES: tl.constexpr,
     CLASS_BLOCK: tl.constexpr,
@@ -53,7 +51,7 @@ def ism3(
     IGNORED: tl.constexpr,
     SMOOTHING: tl.constexpr,
     NUMBER: tl.constexpr,
-) -> None:
+):
     """Writes the gradients of logits, weight and bias and then the parts of the value to ``out``."""
     program = tl.program_id(0)
     row_programs = tl.cdiv(batch, ROWS)
@@ -98,11 +96,11 @@ def ism3(
 
 @triton.jit
 def _cross_entropy(
-    logits: Any,
-    target: Any,
-    out: Any,
-    batch: Any,
-    program: Any,
+    logits,
+    target,
+    out,
+    batch,
+    program,
     CLASSES: tl.constexpr,
     CLASS_BLOCK: tl.constexpr,
     ROWS: tl.constexpr,
@@ -110,7 +108,7 @@ def _cross_entropy(
     IGNORED: tl.constexpr,
     SMOOTHING: tl.constexpr,
     NUMBER: tl.constexpr,
-) -> Any:
+):
     """A block of rows: its part of the loss, and the gradient of its logits."""
     rows = program * ROWS + tl.arange(0, ROWS)
     classes = tl.arange(0, CLASS_BLOCK)
@@ -154,11 +152,11 @@ def _cross_entropy(
 
 @triton.jit
 def _penalty(
-    weight: Any,
-    out: Any,
-    strength: Any,
-    ridge: Any,
-    block: Any,
+    weight,
+    out,
+    strength,
+    ridge,
+    block,
     CLASSES: tl.constexpr,
     FEATURES: tl.constexpr,
     FEATURE_BLOCK: tl.constexpr,
@@ -170,7 +168,7 @@ def _penalty(
     FRACTION: tl.constexpr,
     TINY: tl.constexpr,
     NUMBER: tl.constexpr,
-) -> Any:
+):
     """A block of class vectors against all: half of the value of these pairs, and the gradient of the block."""
     features = tl.arange(0, FEATURE_BLOCK)[None, :]
     k = (block * VECTORS + tl.arange(0, VECTORS))[:, None]
@@ -198,7 +196,7 @@ def _penalty(
 
 
 @triton.jit
-def _slopes(squares: Any, WHOLE: tl.constexpr, FRACTION: tl.constexpr, TINY: tl.constexpr, NUMBER: tl.constexpr) -> Any:
+def _slopes(squares, WHOLE: tl.constexpr, FRACTION: tl.constexpr, TINY: tl.constexpr, NUMBER: tl.constexpr):
     """``‖wₖ − wₗ‖ᵖ⁻²``, a whole power of the square times one below 1, so that logarithms cost few digits."""
     slopes = tl.full(squares.shape, 1.0, NUMBER)
     for _ in tl.static_range(WHOLE):
