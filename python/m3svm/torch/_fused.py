@@ -41,6 +41,8 @@ _TILE = 4096
 _plans: dict[Any, _Plan | None] = {}
 #: Set once the kernel could not be built.
 _broken = False
+#: Whether built kernels are launched without the checks of Triton. Some versions want other arguments then.
+_direct = True
 
 
 class _Plan:
@@ -49,29 +51,28 @@ class _Plan:
     __slots__ = (
         "alone",
         "batch",
-        "bias_at",
         "constants",
+        "kinds",
         "launcher",
         "length",
         "number",
+        "places",
         "programs",
-        "values_at",
-        "weight_at",
     )
 
-    #: The type of the computation, and whether it is that of all gradients.
-    number: torch.dtype
-    alone: bool
     batch: int
+    #: How many programs the kernel has, and what is constant in them.
     programs: int
     constants: tuple[Any, ...]
-    #: Where the parts of the output begin: the gradients of logits, weight and bias, and the parts of the value.
-    weight_at: int
-    bias_at: int
-    values_at: int
-    length: int
     #: The built kernel.
     launcher: Callable[..., Any] | None
+    #: The type of the computation, those of the gradients of logits, weight and bias, and whether all are the same.
+    number: torch.dtype
+    kinds: tuple[torch.dtype, torch.dtype, torch.dtype | None]
+    alone: bool
+    #: Shapes, strides and places of these gradients in the output, and its length.
+    places: tuple[Any, Any, Any]
+    length: int
 
 
 def fused_loss(
@@ -84,7 +85,7 @@ def fused_loss(
     inputs = (logits, target, weight) if bias is None else (logits, target, weight, bias)
     fixed = (entropy.weight is None, entropy.ignore_index, entropy.reduction, entropy.label_smoothing, p, lam != 0.0)
     # Looked up, since what a plan rests on takes longer to check than to hash.
-    key = (fixed, *[(x.shape, x.dtype, x.device, type(x)) for x in inputs])
+    key = (fixed, *[(x.shape, x.dtype, x.get_device(), type(x)) for x in inputs])
     try:
         plan = _plans[key]
     except KeyError:
@@ -98,25 +99,23 @@ def fused_loss(
             return None
     if logits.is_cuda and torch.cuda.current_device() != logits.get_device():
         with torch.cuda.device(logits.device):
-            out = _launch(plan, logits, target, weight, bias, lam, epsilon)
+            results = _launch(plan, logits, target, weight, bias, lam, epsilon)
     else:
-        out = _launch(plan, logits, target, weight, bias, lam, epsilon)
-    if out is None:
+        results = _launch(plan, logits, target, weight, bias, lam, epsilon)
+    if results is None:
         return None
-    loss: Tensor = _Fused.apply(out, plan, logits, weight, bias)
+    loss: Tensor = _Fused.apply(plan, *results, logits, weight, bias)
     return loss
 
 
 class _Fused(torch.autograd.Function):
-    """Adds up the value; the gradients are there already."""
+    """The sum of the parts; the gradients are there already."""
 
     @staticmethod
-    def forward(ctx: Any, out: Tensor, plan: _Plan, logits: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    def forward(ctx: Any, plan: _Plan, out: Tensor, parts: Tensor, *_: Tensor | None) -> Tensor:
         ctx.save_for_backward(out)
         ctx.plan = plan
-        ctx.shape = weight.shape
-        ctx.types = (logits.dtype, weight.dtype, None if bias is None else bias.dtype)
-        return out.narrow(0, plan.values_at, plan.programs).sum()
+        return parts.sum()
 
     @staticmethod
     def backward(ctx: Any, outer: Tensor) -> Any:
@@ -127,21 +126,19 @@ class _Fused(torch.autograd.Function):
         return _refusing_seconds(ctx, outer, torch.empty(0, requires_grad=True))
 
 
-def _gradients(ctx: Any, outer: Tensor, _: Tensor | None = None) -> tuple[None, None, Tensor, Tensor, Tensor | None]:
+def _gradients(ctx: Any, outer: Tensor, _: Tensor | None = None) -> tuple[Tensor | None, ...]:
     (out,) = ctx.saved_tensors
-    plan, (classes, features) = ctx.plan, ctx.shape
+    plan = ctx.plan
     if plan.alone:
         out = out * outer
-    logits = out.as_strided((plan.batch, classes), (classes, 1), 0)
-    weight = out.as_strided((classes, features), (features, 1), plan.weight_at)
-    bias = None if ctx.types[2] is None else out.as_strided((classes,), (1,), plan.bias_at)
+    logits, weight, bias = [None if place is None else out.as_strided(*place) for place in plan.places]
     if not plan.alone:
         # Rounded after the product: `GradScaler` is there to lift what half precision could not hold.
         logits, weight, bias = (
-            None if part is None else torch.mul(part, outer, out=torch.empty_like(part, dtype=dtype))
-            for part, dtype in zip((logits, weight, bias), ctx.types)
+            None if part is None else torch.mul(part, outer, out=torch.empty_like(part, dtype=kind))
+            for part, kind in zip((logits, weight, bias), plan.kinds)
         )
-    return None, None, logits, weight, bias
+    return None, None, None, logits, weight, bias
 
 
 _refusing_seconds = torch.autograd.function.once_differentiable(_gradients)
@@ -149,22 +146,26 @@ _refusing_seconds = torch.autograd.function.once_differentiable(_gradients)
 
 def _launch(
     plan: _Plan, logits: Tensor, target: Tensor, weight: Tensor, bias: Tensor | None, lam: float, epsilon: float
-) -> Tensor | None:
+) -> tuple[Tensor, Tensor] | None:
     """Gradients and parts of the value, or nothing where the kernel cannot be built."""
-    global _broken
-    out = torch.empty(plan.length, dtype=plan.number, device=logits.device)
+    global _broken, _direct
+    device = logits.device
+    out = torch.empty(plan.length, dtype=plan.number, device=device)
+    parts = torch.empty(plan.programs, dtype=plan.number, device=device)
     lam_rest, epsilon_rest = (_rest(lam), _rest(epsilon)) if plan.number == torch.float64 else (0.0, 0.0)
     arguments = (
-        *(logits, target, weight, weight if bias is None else bias, out),
+        *(logits, target, weight, weight if bias is None else bias, out, parts),
         *(float(lam - lam_rest), lam_rest, float(epsilon - epsilon_rest), epsilon_rest, plan.batch),
         *plan.constants,
     )
     if plan.launcher is not None:
         try:
             plan.launcher(*arguments)
-            return out
-        except TypeError:  # Another version of Triton, whose built kernels want other arguments.
-            plan.launcher = None
+            return out, parts
+        except TypeError:
+            if not _direct:
+                raise
+            _direct = False
     try:
         from ._kernel import ism3
 
@@ -176,8 +177,8 @@ def _launch(
         warnings.warn(f"the fused loss cannot be built, and the general one is used: {error}", RuntimeWarning, 4)
         return None
     # The built kernel spares the check of every argument. It fits all inputs of the plan: it rests on no alignment.
-    plan.launcher = launcher if built is None else built[(plan.programs, 1, 1)]
-    return out
+    plan.launcher = built[(plan.programs, 1, 1)] if _direct and built is not None else launcher
+    return out, parts
 
 
 def _rest(number: float) -> float:
@@ -225,13 +226,18 @@ def _plan(
     plan = _Plan()
     plan.launcher = None
     plan.number = torch.float64 if double else torch.float32
-    plan.alone = all(x.dtype == plan.number for x in tensors if x is not target)
+    plan.kinds = (logits.dtype, weight.dtype, None if bias is None else bias.dtype)
+    plan.alone = all(kind in (plan.number, None) for kind in plan.kinds)
     plan.batch = batch
     plan.programs = -(-batch // rows) + -(-classes // vectors)
-    plan.weight_at = _aligned(batch * classes)
-    plan.bias_at = plan.weight_at + _aligned(classes * features)
-    plan.values_at = plan.bias_at + _aligned(classes)
-    plan.length = plan.values_at + plan.programs
+    weight_at = _aligned(batch * classes)
+    bias_at = weight_at + _aligned(classes * features)
+    plan.places = (
+        ((batch, classes), (classes, 1), 0),
+        ((classes, features), (features, 1), weight_at),
+        None if bias is None else ((classes,), (1,), bias_at),
+    )
+    plan.length = bias_at + classes
     plan.constants = (
         *(classes, features, class_block, feature_block, rows, vectors, others, lam != 0.0, bias is not None),
         *(p, whole, exponent - whole, torch.finfo(plan.number).tiny),
@@ -246,5 +252,5 @@ def _power_of_two(number: int) -> int:
 
 
 def _aligned(length: int) -> int:
-    """The next place at which a part of the output may begin, as in the kernel."""
+    """The next place at which a gradient may begin in the output, as in the kernel."""
     return -(-length // 64) * 64

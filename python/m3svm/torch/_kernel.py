@@ -12,7 +12,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-#: Parts of the output begin at multiples of this many numbers, so that each is aligned as a tensor of its own would be.
+#: Gradients in the output begin at multiples of this many numbers, so that each is aligned as a tensor of its own would be.
 ALIGNMENT = tl.constexpr(64)
 
 
@@ -21,7 +21,7 @@ ALIGNMENT = tl.constexpr(64)
 @triton.jit(
     debug=True,
     do_not_specialize=["batch"],
-    do_not_specialize_on_alignment=["logits", "target", "weight", "bias", "out"],
+    do_not_specialize_on_alignment=["logits", "target", "weight", "bias", "out", "parts"],
 )
 def ism3(
     logits,
@@ -29,6 +29,7 @@ def ism3(
     weight,
     bias,
     out,
+    parts,
     lam,
     lam_rest,
     epsilon,
@@ -52,17 +53,16 @@ def ism3(
     SMOOTHING: tl.constexpr,
     NUMBER: tl.constexpr,
 ):
-    """Writes the gradients of logits, weight and bias and then the parts of the value to ``out``."""
+    """Writes the gradients of logits, weight and bias to ``out`` and the parts of the value to ``parts``."""
     program = tl.program_id(0)
     row_programs = tl.cdiv(batch, ROWS)
     weight_at = tl.cdiv(batch * CLASSES, ALIGNMENT) * ALIGNMENT
     bias_at = weight_at + tl.cdiv(CLASSES * FEATURES, ALIGNMENT) * ALIGNMENT
-    values_at = bias_at + tl.cdiv(CLASSES, ALIGNMENT) * ALIGNMENT
     if program < row_programs:
         value = _cross_entropy(
             logits, target, out, batch, program, CLASSES, CLASS_BLOCK, ROWS, MEAN, IGNORED, SMOOTHING, NUMBER
         )
-        tl.store(out + values_at + program, value)
+        tl.store(parts + program, value)
     else:
         block = program - row_programs
         # Arguments arrive in single precision; what it cannot hold comes separately.
@@ -91,7 +91,7 @@ def ism3(
             b = tl.load(bias + k, mask=k < CLASSES, other=0.0).to(NUMBER)
             value += ridge * tl.sum(b * b, 0)
             tl.store(out + bias_at + k, 2.0 * ridge * b, mask=k < CLASSES)
-        tl.store(out + values_at + program, value)
+        tl.store(parts + program, value)
 
 
 @triton.jit
