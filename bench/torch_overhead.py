@@ -1,9 +1,10 @@
 """What ISM3 costs over cross-entropy in a training step of PyTorch.
 
 Steps of both losses alternate in blocks, so that a machine that slows down slows both. Prints the median time of a
-step and the extra cost of ISM3 in per cent.
+step and the extra cost of ISM3 in per cent, without and with `torch.compile`; its mode "reduce-overhead" replays a step
+as one CUDA graph.
 
-    python bench/torch_overhead.py [--device cuda] [--steps 400] [--compile]
+    python bench/torch_overhead.py [--device cuda] [--steps 400] [--compile] [--precision high]
 """
 
 from __future__ import annotations
@@ -72,9 +73,9 @@ def fifty_layers(classes: int) -> nn.Sequential:
 
 
 def step_seconds(
-    net: nn.Sequential, images: torch.Tensor, labels: torch.Tensor, steps: int, compiled: bool
+    net: nn.Sequential, images: torch.Tensor, labels: torch.Tensor, steps: int, mode: str
 ) -> dict[str, float]:
-    """Median seconds of a training step with each loss."""
+    """Median seconds of a training step with each loss, in a mode of `torch.compile` or without it ("eager")."""
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-4, fused=images.is_cuda)
     losses = {"softmax": nn.CrossEntropyLoss(), "ism3": ISM3Loss(net[-1], lam=1e-3, p=4)}
 
@@ -82,9 +83,12 @@ def step_seconds(
         def forward() -> torch.Tensor:
             return loss(net(images), labels)
 
-        forward = torch.compile(forward) if compiled else forward
+        forward = forward if mode == "eager" else torch.compile(forward, mode=mode)
 
         def step() -> None:
+            if mode == "reduce-overhead":
+                # Memory of the step before may be used again.
+                torch.compiler.cudagraph_mark_step_begin()
             optimizer.zero_grad(set_to_none=True)
             forward().backward()
             optimizer.step()
@@ -113,24 +117,30 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--steps", type=int, default=400, help="steps of each loss")
-    parser.add_argument("--compile", action="store_true", help="also with torch.compile")
+    parser.add_argument("--compile", action="store_true", help="also with torch.compile, plain and with CUDA graphs")
+    parser.add_argument("--precision", choices=["highest", "high", "medium"], help="of float32 matrix products")
     parser.add_argument("--large", action="store_true", help="also 50 layers, 1,000 classes and 2,048 features")
     arguments = parser.parse_args()
+    if arguments.precision is not None:
+        torch.set_float32_matmul_precision(arguments.precision)
     torch.manual_seed(0)
+    modes = ["eager", "default", "reduce-overhead"] if arguments.compile else ["eager"]
     cases = [("five layers", 10, batch, lambda: five_layers(1, 10), (1, 32, 32)) for batch in (128, 1024)]
     if arguments.large:
         cases.append(("fifty layers", 1000, 64, lambda: fifty_layers(1000), (3, 224, 224)))
     print(f"torch {torch.__version__} on {arguments.device}")
     for name, classes, batch, network, shape in cases:
-        for compiled in [False, True] if arguments.compile else [False]:
+        for mode in modes:
+            if mode != "eager":
+                # What was compiled for the case before must not count against the limit of recompilations of this one.
+                torch._dynamo.reset()
             net = network().to(arguments.device)
             images = torch.randn(batch, *shape, device=arguments.device)
             labels = torch.randint(classes, (batch,), device=arguments.device)
-            seconds = step_seconds(
-                net, images, labels, arguments.steps if classes == 10 else arguments.steps // 4, compiled
-            )
+            steps = arguments.steps if classes == 10 else arguments.steps // 4
+            seconds = step_seconds(net, images, labels, steps, mode)
             extra = 100.0 * (seconds["ism3"] / seconds["softmax"] - 1.0)
-            how = "compiled" if compiled else "eager"
+            how = {"eager": "eager", "default": "compiled"}.get(mode, f"compiled ({mode})")
             print(
                 f"{name}, {classes} classes, batch {batch}, {how}: "
                 f"softmax {1e3 * seconds['softmax']:.3f} ms, ISM3 {1e3 * seconds['ism3']:.3f} ms, extra {extra:+.1f} %"
