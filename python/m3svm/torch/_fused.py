@@ -129,16 +129,12 @@ class _Fused(torch.autograd.Function):
 def _gradients(ctx: Any, outer: Tensor, _: Tensor | None = None) -> tuple[Tensor | None, ...]:
     (out,) = ctx.saved_tensors
     plan = ctx.plan
-    if plan.alone:
-        out = out * outer
-    logits, weight, bias = [None if place is None else out.as_strided(*place) for place in plan.places]
+    out = out * outer
+    parts = [None if place is None else out.as_strided(*place) for place in plan.places]
     if not plan.alone:
         # Rounded after the product: `GradScaler` is there to lift what half precision could not hold.
-        logits, weight, bias = (
-            None if part is None else torch.mul(part, outer, out=torch.empty_like(part, dtype=kind))
-            for part, kind in zip((logits, weight, bias), plan.kinds)
-        )
-    return None, None, None, logits, weight, bias
+        parts = [None if part is None else part.to(kind) for part, kind in zip(parts, plan.kinds)]
+    return None, None, None, *parts
 
 
 _refusing_seconds = torch.autograd.function.once_differentiable(_gradients)
