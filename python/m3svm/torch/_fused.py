@@ -166,7 +166,7 @@ def _launch(
         from ._kernel import ism3
 
         # Assertions about integers that overflow come with those about targets, and would only cost time.
-        launcher = partial(ism3[(plan.programs,)], sanitize_overflow=False)
+        launcher = partial(ism3[(plan.programs,)], sanitize_overflow=False, enable_fp_fusion=True)
         built = launcher(*arguments)
     except Exception as error:  # noqa: BLE001 - Triton needs a compiler for C and a device that it knows, for example.
         _broken = True
