@@ -104,6 +104,8 @@ def test_every_setting_of_the_cross_entropy(
         (9, 2, 4096),
         (40, 100, 5),
         (3, 256, 2),
+        # More programs than parts of the value are added at a time.
+        (520, 256, 2),
     ],
 )
 def test_every_shape(batch: int, classes: int, features: int, kinds: Any) -> None:
@@ -304,9 +306,31 @@ class TestOnTheDevice:
         graph = torch.cuda.CUDAGraph()
         with torch.no_grad(), torch.cuda.graph(graph):
             loss = criterion(z, y)
-        z.copy_(other)
-        graph.replay()
-        torch.testing.assert_close(loss, m3.ISM3Loss(head, fused=False)(other, y).detach())
+        general = m3.ISM3Loss(head, fused=False)
+        for factor in (1.0, 2.0, 3.0):
+            z.copy_(factor * other)
+            graph.replay()
+            torch.testing.assert_close(loss, general(z, y).detach())
+            torch.testing.assert_close(criterion(z, y), general(z, y))
+
+    def test_streams_and_graphs_run_beside_each_other(self) -> None:
+        head, z, y = problem(4000, 50, 30)
+        criterion = m3.ISM3Loss(head, lam=0.3)
+        expected = criterion(z, y).item()
+        values, graphs, streams = [], [], [torch.cuda.Stream() for _ in range(4)]
+        for _ in streams:
+            graph = torch.cuda.CUDAGraph()
+            with torch.no_grad(), torch.cuda.graph(graph):
+                values.append(criterion(z, y))
+            graphs.append(graph)
+        torch.cuda.synchronize()
+        for _ in range(50):
+            for graph, stream in zip(graphs, streams, strict=True):
+                with torch.no_grad(), torch.cuda.stream(stream):
+                    graph.replay()
+                    values.append(criterion(z, y))
+        torch.cuda.synchronize()
+        assert {value.item() for value in values} == {expected}
 
     def test_training_goes_the_same_way(self) -> None:
         smallest = []

@@ -1,8 +1,8 @@
 """The loss of ISM3 on CUDA as one kernel.
 
 A small network keeps the host busier than the device, so that a step costs what its launches cost. This loss is one
-launch and a sum in the forward pass and a product in the backward pass, where the general way takes dozens. It is used
-where it fits (see `_plan`).
+launch in the forward pass and one in the backward pass, where the general way takes dozens. It is used where it fits
+(see `_plan`).
 """
 
 from __future__ import annotations
@@ -32,6 +32,11 @@ _tracing = getattr(torch._C, "_get_tracing_state", lambda: None)
 _transforms = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
 _modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
 
+# Without the checks of `torch.cuda`; only called with tensors on a device.
+_current_device: Callable[[], int] = getattr(torch._C, "_cuda_getDevice", lambda: -1)
+_current_stream: Callable[[int], int] = getattr(torch._C, "_cuda_getCurrentRawStream", lambda _: 0)
+_is_capturing: Callable[[], bool] = getattr(torch._C, "_cuda_isCurrentStreamCapturing", lambda: False)
+
 _NUMBERS = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 _PLAIN = (Tensor, nn.Parameter)
 #: Most numbers that a program holds of one quantity.
@@ -51,28 +56,31 @@ class _Plan:
     __slots__ = (
         "alone",
         "batch",
+        "built",
         "constants",
+        "device",
         "kinds",
         "launcher",
-        "length",
         "number",
-        "places",
         "programs",
+        "scratch",
     )
 
     batch: int
     #: How many programs the kernel has, and what is constant in them.
     programs: int
     constants: tuple[Any, ...]
-    #: The built kernel.
+    #: The kernel as Triton launches it, and the built one: what runs it, its function and its description.
     launcher: Callable[..., Any] | None
+    built: tuple[Callable[..., Any], Any, Any] | None
+    #: The number of the device, -1 on the CPU.
+    device: int
     #: The type of the computation, those of the gradients of logits, weight and bias, and whether all are the same.
     number: torch.dtype
-    kinds: tuple[torch.dtype, torch.dtype, torch.dtype | None]
+    kinds: tuple[torch.dtype, ...]
     alone: bool
-    #: Shapes, strides and places of these gradients in the output, and its length.
-    places: tuple[Any, Any, Any]
-    length: int
+    #: For every stream the places for the parts of the value, and a counter that is 0 between launches.
+    scratch: dict[int, tuple[Tensor, Tensor]]
 
 
 def fused_loss(
@@ -81,41 +89,54 @@ def fused_loss(
     """The loss with its gradients, or nothing where the general way has to be taken."""
     if _broken or _tracing() is not None or _transforms() or _modes():
         return None
-    weight, bias = head.weight, head.bias if epsilon != 0.0 else None
-    inputs = (logits, target, weight) if bias is None else (logits, target, weight, bias)
-    fixed = (entropy.weight is None, entropy.ignore_index, entropy.reduction, entropy.label_smoothing, p, lam != 0.0)
+    # Modules find their attributes slowly.
+    parameters, bias = head._parameters, None
+    weight = parameters.get("weight")
+    if weight is None:
+        weight = head.weight
+    if epsilon != 0.0:
+        bias = parameters.get("bias")
+        if bias is None:
+            bias = head.bias
+    device = logits.get_device()
     # Looked up, since what a plan rests on takes longer to check than to hash.
-    key = (fixed, *[(x.shape, x.dtype, x.get_device(), type(x)) for x in inputs])
+    key = (
+        *(logits.shape, logits.dtype, device, type(logits)),
+        *(target.shape, target.dtype, target.get_device(), type(target)),
+        *(weight.shape, weight.dtype, weight.get_device(), type(weight)),
+        *((None,) if bias is None else (bias.shape, bias.dtype, bias.get_device(), type(bias))),
+        *(entropy._buffers["weight"] is None, entropy.ignore_index, entropy.reduction, entropy.label_smoothing),
+        *(p, lam != 0.0),
+    )
     try:
         plan = _plans[key]
     except KeyError:
         if len(_plans) >= 1024:
             _plans.clear()
         plan = _plans[key] = _plan(logits, target, weight, bias, entropy, lam, p)
-    if plan is None:
+    if plan is None or not (logits.is_contiguous() and target.is_contiguous() and weight.is_contiguous()):
         return None
-    for x in inputs:
-        if not x.is_contiguous():
-            return None
-    if logits.is_cuda and torch.cuda.current_device() != logits.get_device():
-        with torch.cuda.device(logits.device):
+    if bias is not None and not bias.is_contiguous():
+        return None
+    if device >= 0 and _current_device() != device:
+        with torch.cuda.device(device):
             results = _launch(plan, logits, target, weight, bias, lam, epsilon)
     else:
         results = _launch(plan, logits, target, weight, bias, lam, epsilon)
     if results is None:
         return None
-    loss: Tensor = _Fused.apply(plan, *results, logits, weight, bias)
+    loss: Tensor = _apply(results, logits, weight) if bias is None else _apply(results, logits, weight, bias)
     return loss
 
 
 class _Fused(torch.autograd.Function):
-    """The sum of the parts; the gradients are there already."""
+    """The value; the gradients are there already."""
 
     @staticmethod
-    def forward(ctx: Any, plan: _Plan, out: Tensor, parts: Tensor, *_: Tensor | None) -> Tensor:
-        ctx.save_for_backward(out)
-        ctx.plan = plan
-        return parts.sum()
+    def forward(ctx: Any, results: tuple[Tensor, list[Tensor], _Plan], *_: Tensor) -> Tensor:
+        # Not by `save_for_backward`, which takes longer and is only needed for inputs and outputs.
+        value, ctx.gradients, ctx.plan = results
+        return value
 
     @staticmethod
     def backward(ctx: Any, outer: Tensor) -> Any:
@@ -126,15 +147,17 @@ class _Fused(torch.autograd.Function):
         return _refusing_seconds(ctx, outer, torch.empty(0, requires_grad=True))
 
 
+# `_Fused.apply` without what it does for the transforms of functorch, under which it is not called.
+_apply: Callable[..., Tensor] = super(torch.autograd.Function, _Fused).apply
+
+
 def _gradients(ctx: Any, outer: Tensor, _: Tensor | None = None) -> tuple[Tensor | None, ...]:
-    (out,) = ctx.saved_tensors
-    plan = ctx.plan
-    out = out * outer
-    parts = [None if place is None else out.as_strided(*place) for place in plan.places]
-    if not plan.alone:
+    # Each in memory of its own, to which autograd can add other gradients of the same parameter in place.
+    parts = torch._foreach_mul(ctx.gradients, outer)
+    if not ctx.plan.alone:
         # Rounded after the product: `GradScaler` is there to lift what half precision could not hold.
-        parts = [None if part is None else part.to(kind) for part, kind in zip(parts, plan.kinds)]
-    return None, None, None, *parts
+        parts = [part.to(kind) for part, kind in zip(parts, ctx.plan.kinds)]
+    return None, *parts
 
 
 _refusing_seconds = torch.autograd.function.once_differentiable(_gradients)
@@ -142,39 +165,64 @@ _refusing_seconds = torch.autograd.function.once_differentiable(_gradients)
 
 def _launch(
     plan: _Plan, logits: Tensor, target: Tensor, weight: Tensor, bias: Tensor | None, lam: float, epsilon: float
-) -> tuple[Tensor, Tensor] | None:
-    """Gradients and parts of the value, or nothing where the kernel cannot be built."""
-    global _broken, _direct
-    device = logits.device
-    out = torch.empty(plan.length, dtype=plan.number, device=device)
-    parts = torch.empty(plan.programs, dtype=plan.number, device=device)
-    lam_rest, epsilon_rest = (_rest(lam), _rest(epsilon)) if plan.number == torch.float64 else (0.0, 0.0)
-    arguments = (
-        *(logits, target, weight, weight if bias is None else bias, out, parts),
-        *(float(lam - lam_rest), lam_rest, float(epsilon - epsilon_rest), epsilon_rest, plan.batch),
-        *plan.constants,
+) -> tuple[Tensor, list[Tensor], _Plan] | None:
+    """Value, gradients and plan, or nothing where the kernel cannot be built."""
+    global _direct
+    number, device = plan.number, plan.device
+    inputs = (logits, weight) if bias is None else (logits, weight, bias)
+    gradients = [torch.empty_like(x) if plan.alone else torch.empty_like(x, dtype=number) for x in inputs]
+    value = gradients[0].new_empty(())
+    stream = _current_stream(device) if device >= 0 else 0
+    if device >= 0 and _is_capturing():
+        # Graphs of launches may run beside each other, and each needs a counter of its own.
+        scratch = _scratch(plan, logits.device)
+    elif stream in plan.scratch:
+        scratch = plan.scratch[stream]
+    else:
+        scratch = plan.scratch[stream] = _scratch(plan, logits.device)
+    tensors = (
+        *(logits, target, weight, weight if bias is None else bias),
+        *(gradients[0], gradients[1], gradients[-1], value, *scratch),
     )
-    if plan.launcher is not None:
+    lam_rest, epsilon_rest = (_rest(lam), _rest(epsilon)) if number is torch.float64 else (0.0, 0.0)
+    numbers = (float(lam - lam_rest), lam_rest, float(epsilon - epsilon_rest), epsilon_rest, plan.batch)
+    if plan.built is not None and _direct:
+        run, function, description = plan.built
+        # Nothing for the hooks of profilers, which would have to be asked for every time.
+        launch = (plan.programs, 1, 1, stream, function, description, None, None, None)
         try:
-            plan.launcher(*arguments)
-            return out, parts
+            run(*launch, *[x.data_ptr() for x in tensors], *numbers, *plan.constants)
+            return value, gradients, plan
         except TypeError:
-            if not _direct:
-                raise
             _direct = False
-    try:
-        from ._kernel import ism3
+    if not _launch_by_triton(plan, (*tensors, *numbers, *plan.constants)):
+        return None
+    return value, gradients, plan
 
-        # Assertions about integers that overflow come with those about targets, and would only cost time.
-        launcher = partial(ism3[(plan.programs,)], sanitize_overflow=False, enable_fp_fusion=True)
-        built = launcher(*arguments)
+
+def _scratch(plan: _Plan, device: torch.device) -> tuple[Tensor, Tensor]:
+    parts = torch.empty(plan.programs, dtype=plan.number, device=device)
+    return parts, torch.zeros(1, dtype=torch.int32, device=device)
+
+
+def _launch_by_triton(plan: _Plan, arguments: tuple[Any, ...]) -> bool:
+    """Launches in the documented way, which takes several times as long, and says whether the kernel could be built."""
+    global _broken
+    try:
+        if plan.launcher is None:
+            from ._kernel import ism3
+
+            # Assertions about integers that overflow come with those about targets, and would only cost time.
+            plan.launcher = partial(ism3[(plan.programs,)], sanitize_overflow=False, enable_fp_fusion=True)
+        built = plan.launcher(*arguments)
     except Exception as error:  # noqa: BLE001 - Triton needs a compiler for C and a device that it knows, for example.
         _broken = True
-        warnings.warn(f"the fused loss cannot be built, and the general one is used: {error}", RuntimeWarning, 4)
-        return None
-    # The built kernel spares the check of every argument. It fits all inputs of the plan: it rests on no alignment.
-    plan.launcher = built[(plan.programs, 1, 1)] if _direct and built is not None else launcher
-    return out, parts
+        warnings.warn(f"the fused loss cannot be built, and the general one is used: {error}", RuntimeWarning, 5)
+        return False
+    # From now on without a look at every argument. It fits all inputs of the plan: it rests on no alignment.
+    if built is not None and hasattr(built, "packed_metadata"):
+        plan.built = (built.run, built.function, built.packed_metadata)
+    return True
 
 
 def _rest(number: float) -> float:
@@ -220,20 +268,14 @@ def _plan(
     exponent = 0.5 * p - 1.0
     whole = max(0, math.floor(exponent))
     plan = _Plan()
-    plan.launcher = None
+    plan.launcher = plan.built = None
+    plan.scratch = {}
+    plan.device = logits.get_device()
     plan.number = torch.float64 if double else torch.float32
-    plan.kinds = (logits.dtype, weight.dtype, None if bias is None else bias.dtype)
-    plan.alone = all(kind in (plan.number, None) for kind in plan.kinds)
+    plan.kinds = tuple(x.dtype for x in tensors if x is not target)
+    plan.alone = all(kind == plan.number for kind in plan.kinds)
     plan.batch = batch
     plan.programs = -(-batch // rows) + -(-classes // vectors)
-    weight_at = _aligned(batch * classes)
-    bias_at = weight_at + _aligned(classes * features)
-    plan.places = (
-        ((batch, classes), (classes, 1), 0),
-        ((classes, features), (features, 1), weight_at),
-        None if bias is None else ((classes,), (1,), bias_at),
-    )
-    plan.length = bias_at + classes
     plan.constants = (
         *(classes, features, class_block, feature_block, rows, vectors, others, lam != 0.0, bias is not None),
         *(p, whole, exponent - whole, torch.finfo(plan.number).tiny),
@@ -245,8 +287,3 @@ def _plan(
 
 def _power_of_two(number: int) -> int:
     return 1 << (number - 1).bit_length()
-
-
-def _aligned(length: int) -> int:
-    """The next place at which a gradient may begin in the output, as in the kernel."""
-    return -(-length // 64) * 64

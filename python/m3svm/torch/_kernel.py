@@ -1,8 +1,8 @@
 """The kernel behind the fused loss: cross-entropy, penalty and all their gradients in one launch.
 
 The first programs take blocks of rows of the batch, the others blocks of class vectors. Each writes its part of the
-value to a place of its own, and they are added in the same order every time: the same input has the same loss, to the
-bit.
+value to a place of its own, and the last one that is done adds them, in the same order every time: the same input has
+the same loss, to the bit.
 
 Only importable where Triton is.
 """
@@ -12,8 +12,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-#: Gradients in the output begin at multiples of this many numbers, so that each is aligned as a tensor of its own would be.
-ALIGNMENT = tl.constexpr(64)
+#: Parts of the value that are added at a time.
+ADDED = tl.constexpr(128)
 
 
 # `debug` lets an assertion about the targets stop the program, as that of torch's own loss does. Pointers may be aligned
@@ -21,15 +21,22 @@ ALIGNMENT = tl.constexpr(64)
 @triton.jit(
     debug=True,
     do_not_specialize=["batch"],
-    do_not_specialize_on_alignment=["logits", "target", "weight", "bias", "out", "parts"],
+    do_not_specialize_on_alignment=[
+        *("logits", "target", "weight", "bias"),
+        *("logits_out", "weight_out", "bias_out", "value_out", "parts", "counter"),
+    ],
 )
 def ism3(
     logits,
     target,
     weight,
     bias,
-    out,
+    logits_out,
+    weight_out,
+    bias_out,
+    value_out,
     parts,
+    counter,
     lam,
     lam_rest,
     epsilon,
@@ -53,16 +60,13 @@ def ism3(
     SMOOTHING: tl.constexpr,
     NUMBER: tl.constexpr,
 ):
-    """Writes the gradients of logits, weight and bias to ``out`` and the parts of the value to ``parts``."""
+    """Writes the value and the gradients of logits, weight and bias. The counter has to be 0 and is so afterwards."""
     program = tl.program_id(0)
     row_programs = tl.cdiv(batch, ROWS)
-    weight_at = tl.cdiv(batch * CLASSES, ALIGNMENT) * ALIGNMENT
-    bias_at = weight_at + tl.cdiv(CLASSES * FEATURES, ALIGNMENT) * ALIGNMENT
     if program < row_programs:
         value = _cross_entropy(
-            logits, target, out, batch, program, CLASSES, CLASS_BLOCK, ROWS, MEAN, IGNORED, SMOOTHING, NUMBER
+            logits, target, logits_out, batch, program, CLASSES, CLASS_BLOCK, ROWS, MEAN, IGNORED, SMOOTHING, NUMBER
         )
-        tl.store(parts + program, value)
     else:
         block = program - row_programs
         # Arguments arrive in single precision; what it cannot hold comes separately.
@@ -70,7 +74,7 @@ def ism3(
         ridge = tl.full((), 0.0, NUMBER) + epsilon + epsilon_rest
         value = _penalty(
             weight,
-            out + weight_at,
+            weight_out,
             strength,
             ridge,
             block,
@@ -90,8 +94,26 @@ def ism3(
             k = block * VECTORS + tl.arange(0, VECTORS)
             b = tl.load(bias + k, mask=k < CLASSES, other=0.0).to(NUMBER)
             value += ridge * tl.sum(b * b, 0)
-            tl.store(out + bias_at + k, 2.0 * ridge * b, mask=k < CLASSES)
-        tl.store(parts + program, value)
+            tl.store(bias_out + k, 2.0 * ridge * b, mask=k < CLASSES)
+    _add_up(value, parts, counter, value_out, NUMBER)
+
+
+@triton.jit
+def _add_up(value, parts, counter, value_out, NUMBER: tl.constexpr):
+    """Keeps the part of this program, and adds all of them if it is the last one that is done."""
+    programs = tl.num_programs(0)
+    tl.store(parts + tl.program_id(0), value)
+    # The count releases the part of this program and acquires those of the programs before.
+    tl.debug_barrier()
+    done = tl.atomic_add(counter, 1, sem="acq_rel")
+    if done == programs - 1:
+        total = tl.zeros((ADDED,), NUMBER)
+        for start in range(0, programs, ADDED):
+            place = start + tl.arange(0, ADDED)
+            # Past the cache next to the processor, which does not see what others write.
+            total += tl.load(parts + place, mask=place < programs, other=0.0, cache_modifier=".cg")
+        tl.store(value_out, tl.sum(total, 0))
+        tl.store(counter, 0)
 
 
 @triton.jit
