@@ -60,6 +60,13 @@ def test_gradients_agree_with_finite_differences(p: float) -> None:
         assert torch.autograd.gradcheck(loss, inputs)
 
 
+def test_second_derivatives_of_the_penalty_are_refused() -> None:
+    w = weights(4, 3).requires_grad_()
+    (slopes,) = torch.autograd.grad(m3.MinMarginPenalty(4)(w), w, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        slopes.square().sum().backward()
+
+
 @pytest.mark.parametrize("p", POWERS)
 @pytest.mark.parametrize("most", [0, _penalty.MOST_DIFFERENCES])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])

@@ -23,9 +23,8 @@ from ._penalty import MOST_DIFFERENCES
 #: With this setting of Triton its kernels run on the CPU, slowly, for tests.
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 
-# torch before 2.1 cannot say whether it is compiling, and comes with a Triton that is too old.
+# torch before 2.1 comes with a Triton that is too old.
 _CAN_BE_USED = hasattr(torch, "compiler") or INTERPRETED
-is_compiling: Callable[[], bool] = torch.compiler.is_compiling if hasattr(torch, "compiler") else lambda: False
 
 # Whether something watches the operations of torch, which would not see the kernel.
 _tracing = getattr(torch._C, "_get_tracing_state", lambda: None)
@@ -142,8 +141,7 @@ class _Fused(torch.autograd.Function):
     def backward(ctx: Any, outer: Tensor) -> Any:
         if not torch.is_grad_enabled():
             return _gradients(ctx, outer)
-        # Somebody may want second derivatives and must not get 0 for them. torch only refuses where an argument asks
-        # for gradients, and the outer one may be a constant.
+        # As in `_PowersOfDistances`.
         return _refusing_seconds(ctx, outer, torch.empty(0, requires_grad=True))
 
 

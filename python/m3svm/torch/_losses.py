@@ -7,8 +7,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ._check import at_least
-from ._fused import INTERPRETED, fused_loss, is_compiling
-from ._penalty import _PowersOfDistances
+from ._fused import INTERPRETED, fused_loss
+from ._penalty import _PowersOfDistances, is_compiling
 
 _REDUCTIONS = ("mean", "sum", "none")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -11,6 +12,9 @@ from ._check import at_least
 
 #: Most numbers in the table of all differences. Beyond it distances come from products, which costs digits but no memory.
 MOST_DIFFERENCES = 1 << 22
+
+#: torch before 2.1 cannot say whether it is compiling.
+is_compiling: Callable[[], bool] = torch.compiler.is_compiling if hasattr(torch, "compiler") else lambda: False
 
 
 class MinMarginPenalty(nn.Module):
@@ -85,10 +89,21 @@ class _PowersOfDistances(torch.autograd.Function):
         return value
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, outer: Tensor) -> tuple[Tensor, None, None]:
-        (gradient,) = ctx.saved_tensors
-        return (outer * gradient).to(gradient.dtype), None, None
+    def backward(ctx: Any, outer: Tensor) -> Any:
+        # The compiler refuses second derivatives itself.
+        if is_compiling() or not torch.is_grad_enabled():
+            return _gradient(ctx, outer)
+        return _refusing_seconds(ctx, outer, torch.empty(0, requires_grad=True))
+
+
+def _gradient(ctx: Any, outer: Tensor, _: Tensor | None = None) -> tuple[Tensor, None, None]:
+    (gradient,) = ctx.saved_tensors
+    return (outer * gradient).to(gradient.dtype), None, None
+
+
+# Somebody may want second derivatives and must not get 0 for them. torch only refuses where an argument asks for
+# gradients, and the outer one may be a constant.
+_refusing_seconds = torch.autograd.function.once_differentiable(_gradient)
 
 
 def _wide(weight: Tensor) -> Tensor:
