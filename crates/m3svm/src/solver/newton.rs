@@ -335,7 +335,8 @@ impl<'a> Path<'a> {
             self.relax(self.mu * 0.1);
         }
         if t > 0.3 && !self.at_end {
-            self.relax(self.mu * shrink(self.decrement / self.value));
+            // A step that had to be shortened has not come back to the path yet.
+            self.relax(self.mu * shrink(self.decrement / self.value).max(1.0 - t));
         }
         true
     }

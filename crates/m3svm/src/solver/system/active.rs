@@ -25,8 +25,8 @@ use crate::risk::Risk;
 /// Fewest entries that the small system is allowed.
 const LEAST: usize = 450;
 
-/// Most entries that hard systems are given: the small one then takes 70 MB.
-const HARDEST: usize = 3000;
+/// Most entries that hard systems are given: the small one then takes 100 MB.
+const HARDEST: usize = 3600;
 
 /// Entries in the small system to begin with. More save products with the matrix but cost more to factor: tried from 300 to 2,600 on ORL
 /// and ISOLET, 450 was fastest or nearly so on both. Products with large sparse data are slow next to a factorisation, so more
@@ -115,18 +115,26 @@ impl Active {
         self.factor_entries(a);
     }
 
-    /// Allows more entries where iterating has cost more than factoring a system of twice the size will, and fewer where it was the
+    /// Allows more entries where iterating has cost far more than factoring a system of twice the size will, and fewer where it was the
     /// other way round: exact hinges with small penalties have thousands of entries that matter, and a small share of them helps little.
-    pub(crate) fn adapt(&mut self, a: &Matrix<'_>, spent: f64) {
+    pub(crate) fn adapt(&mut self, a: &Matrix<'_>, products: usize, product: f64) {
+        // Fewer products than this are not to be had with any number of entries.
+        const EASY: usize = 12;
         let factored = |entries: usize| {
             let (m, d) = (entries as f64, a.risk.x.stored() as f64 / a.risk.x.rows().max(1) as f64);
-            // Flops of a factorisation run about three times as fast as those of products.
             let gram = if a.risk.x.rows() > KEPT_ROWS { m * m * d } else { 0.0 };
+            // Flops of a factorisation run about three times as fast as those of products.
             (m.powi(3) / 3.0 + gram) / 3.0
         };
-        if self.entries.list.len() > self.most / 2 && spent > factored(2 * self.most) {
-            self.most = (2 * self.most).min(HARDEST);
-        } else if spent < 0.1 * factored(self.most) {
+        // The preconditioner doubles the price of a product.
+        let spent = 2.0 * product * products as f64;
+        // A row of a simplex has one entry less than heavy classes.
+        let full = 4 * self.entries.list.len() > self.most;
+        if products > EASY && full {
+            while 2 * self.most <= HARDEST && spent > 4.0 * factored(2 * self.most) {
+                self.most *= 2;
+            }
+        } else if spent < 0.1 * factored(self.entries.list.len()) {
             self.most = (self.most / 2).max(LEAST);
         }
     }

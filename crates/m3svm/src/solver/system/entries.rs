@@ -162,7 +162,7 @@ fn cut(a: &Matrix<'_>, most: usize) -> f64 {
     let (c, len) = (a.risk.classes, a.shape.len(a.risk.classes));
     let above = |weights: &[f64]| {
         let top = weights.iter().copied().fold(0.0, f64::max);
-        nth_largest(weights, most).max(1e-6 * top)
+        nth_largest(weights, most).max(1e-8 * top)
     };
     match a.shape {
         Shape::Star => above(a.h),

@@ -91,7 +91,7 @@ impl System {
         let active = self.active.as_mut()?;
         active.prepare(a);
         let products = cg::solve(a, |r, out| active.apply(a, r, out), grad, forcing, step, go_on);
-        active.adapt(a, 2.0 * self.costs.product * products as f64);
+        active.adapt(a, products, self.costs.product);
         if products as f64 > self.costs.break_even() {
             self.dense = Some(Dense::new(a.risk, self.costs.lump));
             self.active = None;
