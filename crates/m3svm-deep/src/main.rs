@@ -6,7 +6,6 @@ mod backend;
 mod batches;
 mod checkpoint;
 mod commands;
-mod convolution;
 mod criterion;
 mod data;
 mod journal;

@@ -10,7 +10,6 @@ use burn::tensor::{Tensor, TensorData};
 use burn_nn::conv::{Conv2d, Conv2dConfig};
 use burn_nn::{BatchNorm, BatchNormConfig, Linear, LinearConfig, PaddingConfig2d};
 
-use crate::convolution::convolve;
 use crate::random::Random;
 use crate::settings::NetworkName;
 
@@ -102,7 +101,7 @@ impl<B: Backend> Network<B> {
 
 impl<B: Backend> Cnn<B> {
     fn forward(&self, images: Tensor<B, 4>) -> Tensor<B, 2> {
-        let step = |x, layer: &Conv2d<B>| max_pool2d(relu(convolve(layer, x)), [2, 2], [2, 2], [0, 0], [1, 1], false);
+        let step = |x, layer: &Conv2d<B>| max_pool2d(relu(layer.forward(x)), [2, 2], [2, 2], [0, 0], [1, 1], false);
         self.layers.iter().fold(images, step).flatten(1, 3)
     }
 }
@@ -137,7 +136,7 @@ impl<B: Backend> Normed<B> {
     }
 
     fn forward(&self, x: Tensor<B, 4>) -> Tensor<B, 4> {
-        self.norm.forward(convolve(&self.conv, x))
+        self.norm.forward(self.conv.forward(x))
     }
 }
 
