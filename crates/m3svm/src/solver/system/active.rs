@@ -44,6 +44,9 @@ fn most_entries(risk: &Risk<'_>) -> usize {
 /// Up to so many rows the Gram matrix of all is made once and kept; beyond, that of the active rows is made for each system.
 const KEPT_ROWS: usize = 2000;
 
+/// Bytes of features that caches hold.
+const CACHED: usize = 8 << 20;
+
 /// Features whose mean squares differ by less than this factor count as equal.
 const ALIKE: f64 = 10.0;
 
@@ -115,26 +118,27 @@ impl Active {
         self.factor_entries(a);
     }
 
-    /// Allows more entries where iterating has cost far more than factoring a system of twice the size will, and fewer where it was the
+    /// Allows more entries where iterating has cost more than factoring a system of twice the size will, and fewer where it was the
     /// other way round: exact hinges with small penalties have thousands of entries that matter, and a small share of them helps little.
     pub(crate) fn adapt(&mut self, a: &Matrix<'_>, products: usize, product: f64) {
-        // Fewer products than this are not to be had with any number of entries.
-        const EASY: usize = 12;
+        // Flops of a factorisation run some three times as fast as those of products that wait for memory. Products with data that stay in
+        // the caches are as fast, and entries must save more of them than they cost.
+        let cached = a.risk.x.stored() * std::mem::size_of::<f64>() <= CACHED;
+        let (speed, easy) = if cached { (0.75, 12) } else { (3.0, 5) };
         let factored = |entries: usize| {
             let (m, d) = (entries as f64, a.risk.x.stored() as f64 / a.risk.x.rows().max(1) as f64);
             let gram = if a.risk.x.rows() > KEPT_ROWS { m * m * d } else { 0.0 };
-            // Flops of a factorisation run about three times as fast as those of products.
-            (m.powi(3) / 3.0 + gram) / 3.0
+            (m.powi(3) / 3.0 + gram) / speed
         };
         // The preconditioner doubles the price of a product.
         let spent = 2.0 * product * products as f64;
         // A row of a simplex has one entry less than heavy classes.
         let full = 4 * self.entries.list.len() > self.most;
-        if products > EASY && full {
-            while 2 * self.most <= HARDEST && spent > 4.0 * factored(2 * self.most) {
+        if products > easy && full {
+            while 2 * self.most <= HARDEST && spent > factored(2 * self.most) {
                 self.most *= 2;
             }
-        } else if spent < 0.1 * factored(self.entries.list.len()) {
+        } else if spent < 0.025 * factored(self.entries.list.len()) {
             self.most = (self.most / 2).max(LEAST);
         }
     }
