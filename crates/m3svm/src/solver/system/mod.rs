@@ -9,6 +9,7 @@ mod cg;
 mod dense;
 mod entries;
 mod outer;
+mod products;
 
 use crate::kernel::axpy;
 use crate::loss::Shape;
