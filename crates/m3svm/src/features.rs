@@ -59,6 +59,19 @@ impl Values<'_> {
         }
     }
 
+    /// The same for rows of `cols` numbers, with the position in the row.
+    fn map_rows(self, cols: usize, f: impl Fn(usize, f64) -> f64) -> Values<'static> {
+        match self {
+            Self::F64(v) => {
+                let mut v = v.into_owned();
+                let rows = v.chunks_exact_mut(cols.max(1));
+                rows.for_each(|row| row.iter_mut().enumerate().for_each(|(j, x)| *x = f(j, *x)));
+                Values::F64(Cow::Owned(v))
+            }
+            narrow => narrow.map(|i, x| f(i % cols, x)),
+        }
+    }
+
     fn as_ref(&self) -> Slice<'_> {
         match self {
             Self::F32(v) => Slice::F32(v),
@@ -241,7 +254,7 @@ impl<'a> Features<'a> {
     pub(crate) fn map_columns(self, f: impl Fn(usize, f64) -> f64) -> Features<'static> {
         let (rows, cols) = (self.rows, self.cols);
         let store = match self.store {
-            Store::Dense(v) => Store::Dense(v.map(|i, x| f(i % cols, x))),
+            Store::Dense(v) => Store::Dense(v.map_rows(cols, f)),
             Store::Csr { indptr, indices, values } => {
                 let values = values.map(|e, x| f(indices[e] as usize, x));
                 Store::Csr {
@@ -255,9 +268,16 @@ impl<'a> Features<'a> {
     }
 
     /// Calls `f(column, value)` for every stored entry of one row.
+    #[inline]
     pub(crate) fn for_each_in_row(&self, i: usize, mut f: impl FnMut(usize, f64)) {
         match &self.store {
-            Store::Dense(v) => (0..self.cols).for_each(|j| f(j, v.get(i * self.cols + j))),
+            Store::Dense(v) => {
+                let row = i * self.cols..(i + 1) * self.cols;
+                match v.as_ref() {
+                    Slice::F64(v) => v[row].iter().enumerate().for_each(|(j, x)| f(j, *x)),
+                    Slice::F32(v) => v[row].iter().enumerate().for_each(|(j, x)| f(j, f64::from(*x))),
+                }
+            }
             Store::Csr { indptr, indices, values } => {
                 (indptr[i]..indptr[i + 1]).for_each(|e| f(indices[e] as usize, values.get(e)));
             }

@@ -17,6 +17,45 @@ pub(crate) fn vectorised(f: impl FnMut()) {
     pulp::Arch::new().dispatch(Vectorised(f));
 }
 
+/// Runs `f` on a number of classes, with the small ones known to the compiler: loops over a handful of numbers cost more than what
+/// they do unless they are unrolled. Mark the closure `#[inline(always)]`.
+#[inline(always)]
+pub(crate) fn unrolled(classes: usize, mut f: impl FnMut(usize)) {
+    match classes {
+        2 => f(2),
+        3 => f(3),
+        4 => f(4),
+        5 => f(5),
+        6 => f(6),
+        7 => f(7),
+        8 => f(8),
+        other => f(other),
+    }
+}
+
+/// Writes `row` into every row of `out`, doubling what is there: short rows one by one are slow.
+pub(crate) fn repeat_row(row: &[f64], out: &mut [f64]) {
+    let mut done = row.len().min(out.len());
+    out[..done].copy_from_slice(&row[..done]);
+    while done > 0 && done < out.len() {
+        let more = done.min(out.len() - done);
+        out.copy_within(..more, done);
+        done += more;
+    }
+}
+
+/// Adds the sum of all rows of `g` to `out`.
+pub(crate) fn add_rows(g: &[f64], out: &mut [f64]) {
+    unrolled(
+        out.len(),
+        #[inline(always)]
+        |c| {
+            let out = &mut out[..c];
+            g.chunks_exact(c).for_each(|row| out.iter_mut().zip(row).for_each(|(o, g)| *o += g));
+        },
+    );
+}
+
 /// `z += X·W` for dense row-major `x` (m×d), `w` (d×c), `z` (m×c).
 pub(crate) fn mul_add(x: &[f64], cols: usize, w: &[f64], classes: usize, z: &mut [f64]) {
     if cols == 0 || z.is_empty() {

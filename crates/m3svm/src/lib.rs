@@ -78,6 +78,7 @@ mod scale;
 mod scheme;
 pub mod select;
 pub mod solver;
+mod spare;
 mod spec;
 mod stream;
 mod support;

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use crate::certificate::Certificate;
 use crate::dataset::Dataset;
 use crate::features::Features;
-use crate::kernel::{axpy, dot};
+use crate::kernel::{add_rows, axpy, dot, repeat_row};
 use crate::loss::{Loss, Shape};
 use crate::objective::Objective;
 use crate::partition::Partition;
@@ -122,7 +122,7 @@ impl<'a> Risk<'a> {
     fn block_scores(&self, rows: Range<usize>, theta: &[f64], z: &mut [f64]) {
         let (w, b) = theta.split_at(self.weights_len());
         if self.intercept {
-            z.chunks_exact_mut(self.classes).for_each(|row| row.copy_from_slice(b));
+            repeat_row(b, z);
         } else {
             z.fill(0.0);
         }
@@ -134,7 +134,7 @@ impl<'a> Risk<'a> {
         let (w, b) = out.split_at_mut(self.weights_len());
         self.x.t_mul_add(rows, g, self.classes, w);
         if self.intercept {
-            g.chunks_exact(self.classes).for_each(|row| axpy(1.0, row, b));
+            add_rows(g, b);
         }
     }
 
@@ -186,7 +186,7 @@ impl<'a> Risk<'a> {
         });
         let (w, b) = out.split_at_mut(self.weights_len());
         if self.intercept {
-            slopes.chunks_exact(c).for_each(|row| axpy(1.0, row, b));
+            add_rows(&slopes, b);
         }
         columns.partition.map_mut(w, c, |range, w| columns.x.mul_add(range, &slopes, c, w));
         *columns.kept_slopes() = slopes;
@@ -216,6 +216,10 @@ impl<'a> Risk<'a> {
         values.resize(block.len(), 0.0);
         loss.value_grad_rows(z, &self.y[block.clone()], g, values);
         let mut sums = LossSums::default();
+        if self.weights.is_none() && !with_dual {
+            sums.value = values.iter().sum();
+            return sums;
+        }
         for (at, i) in block.enumerate() {
             let (z, g) = (&z[at * c..(at + 1) * c], &mut g[at * c..(at + 1) * c]);
             let weight = self.weight(i);
@@ -264,8 +268,12 @@ impl<'a> Risk<'a> {
                 let (at, g, values) = (&mut at[..z.len()], &mut g[..z.len()], &mut values[..block.len()]);
                 at.iter_mut().zip(z.iter().zip(dz)).for_each(|(a, (z, d))| *a = z + t * d);
                 loss.value_grad_rows(at, &self.y[block.clone()], g, values);
-                for (k, i) in block.enumerate() {
-                    let weight = self.weight(i);
+                let Some(weights) = &self.weights else {
+                    value += values.iter().sum::<f64>();
+                    slope += dot(g, dz);
+                    continue;
+                };
+                for (k, weight) in weights[block].iter().enumerate() {
                     value += weight * values[k];
                     slope += weight * dot(&g[k * c..(k + 1) * c], &dz[k * c..(k + 1) * c]);
                 }

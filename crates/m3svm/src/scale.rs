@@ -130,14 +130,29 @@ impl Stats {
             }
             total += w;
             rows_used += 1;
+            // A running mean cannot overflow where a sum of huge values would.
+            if x.is_sparse() {
+                x.for_each_in_row(i, |j, v| {
+                    min[j] = min[j].min(v);
+                    max[j] = max[j].max(v);
+                    mass[j] += w;
+                    mean[j] += (v - mean[j]) * (w / mass[j]);
+                    stored[j] += 1;
+                });
+                continue;
+            }
+            // The same with one division for the whole row.
+            let share = w / total;
+            let (min, max, mean) = (&mut min[..d], &mut max[..d], &mut mean[..d]);
             x.for_each_in_row(i, |j, v| {
                 min[j] = min[j].min(v);
                 max[j] = max[j].max(v);
-                mass[j] += w;
-                // A running mean cannot overflow where a sum of huge values would.
-                mean[j] += (v - mean[j]) * (w / mass[j]);
-                stored[j] += 1;
+                mean[j] += (v - mean[j]) * share;
             });
+        }
+        if !x.is_sparse() {
+            mass.fill(total);
+            stored.fill(rows_used);
         }
         for j in 0..d {
             if stored[j] < rows_used {

@@ -23,9 +23,11 @@ impl Hinge {
         let r = self.root(x);
         // |x| + r never cancels; `far` is the small one of the two roots ξ, s with ξ·s = δ²/4.
         let near = 0.5 * (x.abs() + r);
-        let far = if near > 0.0 { 0.25 * self.delta2 / near } else { 0.0 };
+        // Divisions are slow: one does for both 1/near and 1/r.
+        let inverse = 1.0 / (near * r).max(f64::MIN_POSITIVE);
+        let far = 0.25 * self.delta2 * (r * inverse);
         let value = if x > 0.0 { near } else { far };
-        (value, if r > 0.0 { value / r } else { 0.5 })
+        (value, if r > 0.0 { value * (near * inverse) } else { 0.5 })
     }
 
     /// g″(x) = δ²/(2r³).
@@ -55,20 +57,22 @@ impl Hinge {
 
     /// The dual variable after a step that would move x by `moved`. Linearises r·v = x: Δv = (x − rv)/r + (1 − vx/r)Δx/r. Each variable
     /// is then clipped on its own (one common step length for all, the textbook rule, is blocked by single entries) and
-    /// may use up at most 95 % of its distance to ±1, or the curvature would forget in one step that the entry was active.
+    /// may use up at most 98 % of its distance to ±1, or the curvature would forget in one step that the entry was active.
     ///
     /// Where the step was cut `short`, variables whose x would have jumped over the kink get the curvature of the secant over the
     /// whole step: they are what cut it, and the next step then sees them coming.
     #[inline(always)]
     pub(super) fn moved_dual(self, x: f64, moved: f64, short: bool, v: f64) -> f64 {
-        const KEEP: f64 = 0.05;
+        const KEEP: f64 = 0.02;
         let r = self.root(x);
         if short && x * (x + moved) < 0.0 {
             let end = x + moved;
             let h = 0.5 * (end / self.root(end) - x / r) / moved;
             return ((1.0 - 2.0 * r * h) * r / x).clamp(-1.0, 1.0);
         }
-        let next = x / r + (1.0 - v * x / r) * moved / r;
+        let inverse = 1.0 / r;
+        let slope = x * inverse;
+        let next = slope + (1.0 - v * slope) * (moved * inverse);
         // Not `clamp`, whose check of its bounds keeps loops from being vectorised.
         next.max(-1.0 + KEEP * (1.0 + v)).min(1.0 - KEEP * (1.0 - v))
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::hinge::Hinge;
 use super::{Loss, Shape};
 use crate::error::{Error, Result};
-use crate::kernel::vectorised;
+use crate::kernel::{unrolled, vectorised};
 use crate::text::plain;
 
 /// ```text
@@ -33,14 +33,26 @@ impl SmoothHinge {
     }
 }
 
+/// Fills `out` with γ for every row and class; 1 for the true class.
+#[inline(always)]
+fn margins(z: &[f64], y: &[u32], c: usize, out: &mut [f64]) {
+    unrolled(
+        c,
+        #[inline(always)]
+        |c| {
+            for ((z, out), y) in z.chunks_exact(c).zip(out.chunks_exact_mut(c)).zip(y) {
+                let base = 1.0 - z[*y as usize];
+                out.iter_mut().zip(z).for_each(|(out, z)| *out = base + z);
+            }
+        },
+    );
+}
+
 /// Fills `out` with a function of γ for every row and class; 0 for the true class.
 #[inline(always)]
 fn fill(z: &[f64], y: &[u32], out: &mut [f64], f: impl Fn(usize, f64) -> f64) {
     let c = z.len() / y.len().max(1);
-    for ((z, out), y) in z.chunks_exact(c).zip(out.chunks_exact_mut(c)).zip(y) {
-        let base = 1.0 - z[*y as usize];
-        out.iter_mut().zip(z).for_each(|(out, z)| *out = base + z);
-    }
+    margins(z, y, c, out);
     out.iter_mut().enumerate().for_each(|(at, out)| *out = f(at, *out));
     out.chunks_exact_mut(c).zip(y).for_each(|(out, y)| out[*y as usize] = 0.0);
 }
@@ -75,20 +87,23 @@ impl Loss for SmoothHinge {
             || {
                 let blocks = z.chunks(rows * c).zip(dz.chunks_mut(rows * c));
                 for ((z, dz), (y, values)) in blocks.zip(y.chunks(rows).zip(values.chunks_mut(rows))) {
-                    for ((z, dz), y) in z.chunks_exact(c).zip(dz.chunks_exact_mut(c)).zip(y) {
-                        let base = 1.0 - z[*y as usize];
-                        dz.iter_mut().zip(z).for_each(|(g, z)| *g = base + z);
-                    }
+                    margins(z, y, c, dz);
                     let xi = &mut xi[..z.len()];
                     for (g, xi) in dz.iter_mut().zip(xi.iter_mut()) {
                         (*xi, *g) = hinge.value_slope(*g);
                     }
-                    let sums = dz.chunks_exact_mut(c).zip(xi.chunks_exact(c));
-                    for ((dz, xi), (y, value)) in sums.zip(y.iter().zip(values)) {
-                        *value = xi.iter().sum::<f64>() - own;
-                        let y = *y as usize;
-                        dz[y] -= dz.iter().sum::<f64>();
-                    }
+                    unrolled(
+                        c,
+                        #[inline(always)]
+                        |c| {
+                            let sums = dz.chunks_exact_mut(c).zip(xi.chunks_exact(c));
+                            for ((dz, xi), (y, value)) in sums.zip(y.iter().zip(values.iter_mut())) {
+                                *value = xi.iter().sum::<f64>() - own;
+                                let y = *y as usize;
+                                dz[y] -= dz.iter().sum::<f64>();
+                            }
+                        },
+                    );
                 }
             },
         );
@@ -157,13 +172,18 @@ impl Loss for SmoothHinge {
                 for (((z, step), dual), y) in blocks.zip(y.chunks(rows)) {
                     // γ and Δγ of all entries first: one loop over many entries vectorises, many loops over a few classes do not.
                     let (gamma, moved) = buffer[..2 * z.len()].split_at_mut(z.len());
-                    for (i, y) in y.iter().enumerate() {
-                        let (row, y) = (i * c..(i + 1) * c, *y as usize);
-                        let (z, step) = (&z[row.clone()], &step[row.clone()]);
-                        let (base, shift) = (1.0 - z[y], step[y]);
-                        gamma[row.clone()].iter_mut().zip(z).for_each(|(g, z)| *g = base + z);
-                        moved[row].iter_mut().zip(step).for_each(|(m, step)| *m = step - shift);
-                    }
+                    margins(z, y, c, gamma);
+                    unrolled(
+                        c,
+                        #[inline(always)]
+                        |c| {
+                            let rows = step.chunks_exact(c).zip(moved.chunks_exact_mut(c));
+                            for ((step, moved), y) in rows.zip(y) {
+                                let shift = step[*y as usize];
+                                moved.iter_mut().zip(step).for_each(|(m, step)| *m = step - shift);
+                            }
+                        },
+                    );
                     let entries = dual.iter_mut().zip(gamma.iter().zip(moved.iter()));
                     if short {
                         entries.for_each(|(v, (g, m))| *v = hinge.moved_dual(*g, *m, true, *v));

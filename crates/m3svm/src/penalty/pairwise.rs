@@ -66,12 +66,12 @@ impl Pairwise {
 
     /// λ p r^(p−1), the slope in r; 0 at r = 0 (a subgradient where p = 1).
     pub(super) fn slope(&self, r: f64) -> f64 {
-        if r > 0.0 { self.lambda * self.p * r.powf(self.p - 1.0) } else { 0.0 }
+        if r > 0.0 { self.lambda * self.p * power(r, self.p - 1.0) } else { 0.0 }
     }
 
     /// λ p (p−1) r^(p−2), the second derivative in r; 0 where it does not exist.
     fn bend(&self, r: f64) -> f64 {
-        if r > 0.0 { self.lambda * self.p * (self.p - 1.0) * r.powf(self.p - 2.0) } else { 0.0 }
+        if r > 0.0 { self.lambda * self.p * (self.p - 1.0) * power(r, self.p - 2.0) } else { 0.0 }
     }
 
     /// Whether there is a kink (at equal class vectors, or at equal entries) that needs rounding off.
@@ -118,7 +118,7 @@ impl Penalty for Pairwise {
         let mut value = 0.0;
         let mut sum = vec![0.0; w.len()];
         self.visit(&by_class(w, classes), classes, |_, k, l, u, parts, r| {
-            value += r.powf(self.p);
+            value += power(r, self.p);
             self.gradient_of(u, parts, r);
             axpy(1.0, u, &mut sum[k * d..(k + 1) * d]);
             axpy(-1.0, u, &mut sum[l * d..(l + 1) * d]);
@@ -132,7 +132,7 @@ impl Penalty for Pairwise {
     fn value(&self, w: &[f64], classes: usize) -> f64 {
         let mut value = 0.0;
         if self.lambda > 0.0 {
-            self.visit(&by_class(w, classes), classes, |_, _, _, _, _, r| value += r.powf(self.p));
+            self.visit(&by_class(w, classes), classes, |_, _, _, _, _, r| value += power(r, self.p));
         }
         self.lambda * value
     }
@@ -232,8 +232,8 @@ impl Pairwise {
         let mut value = 0.0;
         pairs(c, |_, k, l| {
             let r = (gram[k * c + k] + gram[l * c + l] - 2.0 * gram[k * c + l]).max(0.0).sqrt();
-            value += r.powf(self.p);
-            let a = if self.p == 2.0 { 2.0 * self.lambda } else { self.lambda * self.p * r.powf(self.p - 2.0) };
+            value += power(r, self.p);
+            let a = if self.p == 2.0 { 2.0 * self.lambda } else { self.lambda * self.p * power(r, self.p - 2.0) };
             laplacian[k * c + k] += a;
             laplacian[l * c + l] += a;
             laplacian[k * c + l] -= a;
@@ -310,4 +310,10 @@ impl Pairwise {
         out.diagonal = (!diagonal.is_empty()).then_some(diagonal);
         out
     }
+}
+
+/// rᵉ; whole exponents, the usual ones, by a few products.
+fn power(r: f64, exponent: f64) -> f64 {
+    let whole = exponent as i32;
+    if f64::from(whole) == exponent && whole.abs() <= 64 { r.powi(whole) } else { r.powf(exponent) }
 }

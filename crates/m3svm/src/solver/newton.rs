@@ -164,7 +164,7 @@ impl<'a> Path<'a> {
     /// duals that belong to the point. Wider would throw away what the point knows; without its duals the first steps are short.
     fn join(&mut self) {
         const LITTLE: f64 = 0.1;
-        // Each pass leaves 5 % of the distance to the dual of the point.
+        // Each pass leaves 2 % of the distance to the dual of the point.
         const PASSES: usize = 4;
         let exact = self.value_of(self.risk.loss, self.risk.penalty);
         let cost = |path: &Self| {
@@ -201,14 +201,16 @@ impl<'a> Path<'a> {
     fn evaluate(&mut self) {
         let loss: &dyn Loss = self.loss.as_deref().unwrap_or(self.risk.loss);
         let penalty: &dyn Penalty = self.penalty.as_deref().unwrap_or(self.risk.penalty);
-        if self.at_end && self.decrement < self.tol.sqrt().min(3e-4) * self.value {
+        // The next step squares the distance to the optimum, roughly: farther away than this a bound is not worth its price yet.
+        let near = (0.03 * self.tol.sqrt()).min(3e-4) * self.value;
+        if self.at_end && self.decrement < near {
             // A hundredth of the gap that ends the path: more digits would be worth nothing.
             let enough = 0.01 * self.tol * self.value;
             self.risk.polish_intercept(loss, enough, &mut self.theta, &mut self.z);
         }
         self.loss_grad.fill(0.0);
-        // Far from the optimum a bound says nothing and costs a quarter of a small evaluation.
-        let bounded = self.decrement <= 1e-3 * self.value;
+        // On the way, bounds are asked for earlier: the smoothing itself may be what keeps the gap open.
+        let bounded = self.decrement <= near || (!self.at_end && self.decrement <= 1e-3 * self.value);
         let sums = self.risk.loss_pass(loss, &self.z, bounded, &mut self.loss_grad);
         self.evaluations += 1;
         self.grad.copy_from_slice(&self.loss_grad);

@@ -10,6 +10,7 @@ use faer::{MatMut, MatRef, Par};
 use rayon::prelude::*;
 
 use super::outer::{ClassSums, Outer};
+use super::products::Products;
 use super::{Matrix, heavy_pairs_stand_out};
 use crate::kernel::axpy;
 use crate::loss::Shape;
@@ -33,6 +34,8 @@ pub(crate) struct Dense {
     matrix: Vec<f64>,
     /// One per class; empty where pairs are formed one by one.
     sums: Vec<ClassSums>,
+    /// What the sums are made of, where that is kept.
+    products: Option<Products>,
     width: usize,
     /// What was added to the diagonal, relative to its largest entry, to make up for rounding.
     lift: f64,
@@ -56,7 +59,9 @@ impl Dense {
         let means = if lump { members.par_iter().map(mean).collect() } else { Vec::new() };
         let by_class = means.is_empty() && risk.loss.shape() == Shape::Star && width <= ClassSums::WIDEST;
         let sums = members.iter().filter(|_| by_class).map(|_| ClassSums::default()).collect();
-        Self { members, means, matrix: Vec::new(), sums, width, lift: 0.0 }
+        let kept = by_class && Products::fit_into_cache(width, risk.x.rows());
+        let products = kept.then(|| Products::of(risk, &members, width));
+        Self { members, means, matrix: Vec::new(), sums, products, width, lift: 0.0 }
     }
 
     /// Whether [`Dense::apply`] inverts the matrix exactly.
@@ -146,8 +151,11 @@ impl Dense {
     /// The same from the sums of each class, where rows are narrow.
     fn add_classes(&mut self, a: &Matrix<'_>, cut: f64) {
         let (c, width, stride) = (a.risk.classes, self.width, ClassSums::stride(self.width));
-        let (small, members) = (self.is_small(a), &self.members);
-        let fill = |(k, sums): (usize, &mut ClassSums)| sums.fill(a, k, &members[k], width, cut);
+        let (small, members, products) = (self.is_small(a), &self.members, &self.products);
+        let fill = |(k, sums): (usize, &mut ClassSums)| match products {
+            Some(products) => sums.fill_from(products, a, k, &members[k], width),
+            None => sums.fill(a, k, &members[k], width, cut),
+        };
         if small {
             self.sums.iter_mut().enumerate().for_each(fill);
         } else {
@@ -242,10 +250,9 @@ fn scatter(matrix: &mut [f64], block: &[f64], stride: usize, width: usize, k: us
     if l + 1 < classes {
         for j in 0..width {
             let at = (k * width + j) * size + l * width;
-            for i in 0..width {
-                let e = if i >= j { block[j * stride + i] } else { block[i * stride + j] };
-                matrix[at + i] -= e;
-            }
+            let (upper, lower) = matrix[at..at + width].split_at_mut(j);
+            lower.iter_mut().zip(&block[j * stride + j..j * stride + width]).for_each(|(o, e)| *o -= e);
+            upper.iter_mut().zip(block[j..].iter().step_by(stride)).for_each(|(o, e)| *o -= e);
         }
     }
 }

@@ -9,6 +9,7 @@ use faer::{Accum, MatMut, MatRef, Par};
 use pulp::Simd;
 
 use super::Matrix;
+use super::products::Products;
 use crate::risk::Risk;
 
 /// Accumulates Σ ±s²·xxᵀ into a lower triangle, a panel of rows at a time.
@@ -107,6 +108,20 @@ impl ClassSums {
         self.add(&panel[..filled * stride], &weights[..filled * (c - 1)]);
     }
 
+    /// The same from products that were kept. All rows count: leaving some out would cost more than it saves.
+    pub(super) fn fill_from(&mut self, products: &Products, a: &Matrix<'_>, class: usize, rows: &[u32], width: usize) {
+        let c = a.risk.classes;
+        (self.class, self.width, self.stride) = (class, width, Self::stride(width));
+        // What is there already will be written over.
+        self.sums.resize((c - 1) * width * self.stride, 0.0);
+        let mut weights = Vec::with_capacity(rows.len() * (c - 1));
+        for &i in rows {
+            let h = &a.h[i as usize * c..(i as usize + 1) * c];
+            weights.extend(h[..class].iter().chain(&h[class + 1..]));
+        }
+        products.sum(class, &weights, c - 1, self.stride, &mut self.sums);
+    }
+
     fn add(&mut self, panel: &[f64], weights: &[f64]) {
         let Self { width, stride, ref mut sums, .. } = *self;
         pulp::Arch::new().dispatch(AddRows { width, stride, panel, weights, sums });
@@ -199,16 +214,23 @@ mod tests {
             let h: Vec<f64> = (0..n * c).map(|i| (i * 29 % 31) as f64).collect();
             let penalty = Curvature::ridge(0.0, d, c);
             let a = Matrix { risk: &risk, shape: Shape::Star, h: &h, penalty: &penalty };
+            let mut members = vec![Vec::new(); c];
+            data.y().iter().enumerate().for_each(|(i, k)| members[*k as usize].push(i as u32));
+            let products = Products::of(&risk, &members, d + 1);
             for class in 0..c {
-                let rows: Vec<u32> = (0..n as u32).filter(|i| data.y()[*i as usize] as usize == class).collect();
-                let mut sums = ClassSums::default();
-                sums.fill(&a, class, &rows, d + 1, 0.0);
+                let rows = &members[class];
+                let (mut sums, mut kept) = (ClassSums::default(), ClassSums::default());
+                sums.fill(&a, class, rows, d + 1, 0.0);
+                kept.fill_from(&products, &a, class, rows, d + 1);
                 for k in (0..c).filter(|k| *k != class) {
                     for (i, j) in (0..=d).flat_map(|j| (j..=d).map(move |i| (i, j))) {
                         let x = |row: u32, j: usize| if j < d { data.x().get(row as usize, j) } else { 1.0 };
                         let expected: f64 = rows.iter().map(|&r| h[r as usize * c + k] * x(r, i) * x(r, j)).sum();
-                        let found = sums.of(k)[j * ClassSums::stride(d + 1) + i];
-                        assert!((found - expected).abs() < 1e-9, "{c} classes, {class} and {k}: {found} {expected}");
+                        for sums in [&mut sums, &mut kept] {
+                            let found = sums.of(k)[j * ClassSums::stride(d + 1) + i];
+                            let what = format!("{c} classes, {class} and {k}: {found} {expected}");
+                            assert!((found - expected).abs() < 1e-9, "{what}");
+                        }
                     }
                 }
             }
