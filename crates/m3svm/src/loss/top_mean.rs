@@ -129,8 +129,8 @@ fn threshold(delta: f64, top: &[Lanes], rest: &[Lanes]) -> Lanes {
             let moved = if inside { newton } else { 0.5 * (low[l] + high[l]) };
             let last = inside && step.abs() <= 0.5 * SHORT * delta * p.min(q);
             let next = if found[l] || equal { t[l] } else { moved };
-            // NaN is as good as it gets.
-            found[l] = found[l] || last || !(next < t[l] || next > t[l]);
+            // What is no number stays so.
+            found[l] = found[l] || last || next == t[l] || next.is_nan();
             t[l] = next;
         }
         if found.iter().all(|found| *found) {
