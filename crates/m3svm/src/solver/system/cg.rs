@@ -1,40 +1,44 @@
 //! Preconditioned conjugate gradients.
 
-use super::Matrix;
 use crate::kernel::{axpy, dot};
 
 /// Most products per system; a step from a truncated solve is still a descent direction.
 const MOST: usize = 250;
 
-/// Solves `A·step = −grad` until the residual, measured by the preconditioner, has fallen by `forcing`. Returns the number of products.
+/// How a solve went.
+pub(crate) struct Done {
+    pub(crate) products: usize,
+    /// The goal that was set.
+    pub(crate) goal: f64,
+}
+
+/// Goes on from `step`, whose residual is given, until ⟨r, M⁻¹r⟩ of the residual is down to a goal that is set by its first value.
 pub(crate) fn solve(
-    a: &Matrix<'_>,
+    mut multiply: impl FnMut(&[f64], &mut [f64]),
     mut precondition: impl FnMut(&[f64], &mut [f64]),
-    grad: &[f64],
-    forcing: f64,
+    mut residual: Vec<f64>,
+    goal: impl Fn(f64) -> f64,
     step: &mut [f64],
     go_on: &mut dyn FnMut() -> bool,
-) -> usize {
-    step.fill(0.0);
-    let mut residual: Vec<f64> = grad.iter().map(|g| -g).collect();
-    let mut scaled = vec![0.0; grad.len()];
-    let mut product = vec![0.0; grad.len()];
+) -> Done {
+    let mut scaled = vec![0.0; step.len()];
+    let mut product = vec![0.0; step.len()];
     precondition(&residual, &mut scaled);
     let mut direction = scaled.clone();
     let mut rho = dot(&residual, &scaled);
-    let goal = rho * forcing * forcing;
+    let goal = goal(rho);
     for count in 0..MOST {
         if !(rho > goal && rho > 0.0 && go_on()) {
-            return count;
+            return Done { products: count, goal };
         }
-        a.apply(&direction, &mut product);
+        multiply(&direction, &mut product);
         let bend = dot(&direction, &product);
         if bend <= 0.0 || bend.is_nan() {
             // Rounding has eaten the curvature: keep what there is, or go along the preconditioned gradient.
-            if count == 0 {
+            if step.iter().all(|s| *s == 0.0) {
                 step.copy_from_slice(&scaled);
             }
-            return count + 1;
+            return Done { products: count + 1, goal };
         }
         let t = rho / bend;
         axpy(t, &direction, step);
@@ -45,5 +49,5 @@ pub(crate) fn solve(
         rho = next;
         direction.iter_mut().zip(&scaled).for_each(|(d, s)| *d = s + keep * *d);
     }
-    MOST
+    Done { products: MOST, goal }
 }

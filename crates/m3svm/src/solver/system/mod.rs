@@ -10,6 +10,7 @@ mod dense;
 mod entries;
 mod outer;
 mod products;
+mod single;
 
 use crate::kernel::axpy;
 use crate::loss::Shape;
@@ -19,6 +20,7 @@ use crate::risk::Risk;
 use active::Active;
 use dense::Dense;
 pub(super) use dense::{factor, solve_factored};
+use single::Single;
 
 /// A Newton matrix in factored form: the curvature of every row and of the penalty.
 pub(crate) struct Matrix<'a> {
@@ -45,6 +47,8 @@ pub(crate) struct System {
     /// Set once factoring is, or has become, cheaper than iterating.
     dense: Option<Dense>,
     active: Option<Active>,
+    /// Set while single precision is good enough for products.
+    single: Option<Single>,
 }
 
 /// How a solve went.
@@ -56,11 +60,12 @@ pub(crate) struct Solve {
 impl System {
     pub(crate) fn new(risk: &Risk<'_>) -> Self {
         let costs = Costs::of(risk);
-        let mut system = Self { costs, dense: None, active: None };
+        let mut system = Self { costs, dense: None, active: None, single: None };
         if system.costs.break_even() < 3.0 {
             system.dense = Some(Dense::new(risk, system.costs.lump));
         } else {
             system.active = Some(Active::new(risk));
+            system.single = Single::of(risk);
         }
         system
     }
@@ -82,23 +87,67 @@ impl System {
                 return None;
             }
             if !dense.is_exact() {
-                let products = cg::solve(a, |r, out| dense.apply(a, r, out), grad, forcing, step, go_on);
+                step.fill(0.0);
+                let invert = |r: &[f64], out: &mut [f64]| dense.apply(a, r, out);
+                let goal = |rho| rho * forcing * forcing;
+                let products = cg::solve(|v, out| a.apply(v, out), invert, negated(grad), goal, step, go_on).products;
                 return step.iter().all(|s| s.is_finite()).then_some(Solve { products });
             }
             dense.apply(a, grad, step);
             step.iter_mut().for_each(|s| *s = -*s);
             return step.iter().all(|s| s.is_finite()).then_some(Solve { products: 0 });
         }
-        let active = self.active.as_mut()?;
-        active.prepare(a);
-        let products = cg::solve(a, |r, out| active.apply(a, r, out), grad, forcing, step, go_on);
-        active.adapt(a, products, self.costs.product);
+        let products = self.iterate(a, grad, forcing, step, go_on)?;
+        if let Some(active) = &mut self.active {
+            active.adapt(a, products, self.costs.product);
+        }
         if products as f64 > self.costs.break_even() {
             self.dense = Some(Dense::new(a.risk, self.costs.lump));
             self.active = None;
         }
         step.iter().all(|s| s.is_finite()).then_some(Solve { products })
     }
+
+    /// Conjugate gradients with the preconditioner of active entries; the number of products.
+    fn iterate(
+        &mut self,
+        a: &Matrix<'_>,
+        grad: &[f64],
+        forcing: f64,
+        step: &mut [f64],
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Option<usize> {
+        // Single precision need not meet the goal to the last digit.
+        const SLACK: f64 = 4.0;
+        let active = self.active.as_mut()?;
+        active.prepare(a);
+        step.fill(0.0);
+        let mut residual = negated(grad);
+        let mut invert = |r: &[f64], out: &mut [f64]| active.apply(a, r, out);
+        let exact = |v: &[f64], out: &mut [f64]| a.apply(v, out);
+        let goal = |rho| rho * forcing * forcing;
+        let Some(single) = &self.single else {
+            return Some(cg::solve(exact, invert, residual, goal, step, go_on).products);
+        };
+        let multiply = |v: &[f64], out: &mut [f64]| single.apply(a, v, out);
+        let rough = cg::solve(multiply, &mut invert, residual.clone(), goal, step, go_on);
+        if step.iter().all(|s| s.is_finite()) {
+            let mut product = vec![0.0; step.len()];
+            exact(step, &mut product);
+            axpy(-1.0, &product, &mut residual);
+        } else {
+            step.fill(0.0);
+        }
+        let mended = cg::solve(exact, invert, residual, |_| SLACK * rough.goal, step, go_on);
+        if 2 * mended.products > rough.products {
+            self.single = None;
+        }
+        Some(rough.products + 1 + mended.products)
+    }
+}
+
+fn negated(grad: &[f64]) -> Vec<f64> {
+    grad.iter().map(|g| -g).collect()
 }
 
 /// Whether it pays to treat the heaviest pairs of classes of single rows on their own. Their weights must be positive, or what is left

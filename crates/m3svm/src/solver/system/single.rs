@@ -1,0 +1,81 @@
+//! Products with the Newton matrix in single precision, for conjugate gradients on dense data.
+//!
+//! A step need not be exact: a few digits are asked for, and the gradient that it answers to is always computed in double precision.
+//! Single precision moves and multiplies twice as many numbers at a time. Where it does not suffice, [`super::System`] notices.
+
+use std::ops::Range;
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, MatMut, MatRef, Par};
+
+use super::Matrix;
+use crate::kernel::axpy;
+use crate::risk::Risk;
+
+/// X in single precision, row-major.
+pub(super) struct Single {
+    x: Vec<f32>,
+}
+
+impl Single {
+    /// Fewer numbers are not worth the detour, more would cost too much memory (32 MB).
+    const WORTH: Range<usize> = 1 << 17..1 << 23;
+
+    /// The rounded features, where they are dense and this pays.
+    pub(super) fn of(risk: &Risk<'_>) -> Option<Self> {
+        if risk.x.is_sparse() || !Self::WORTH.contains(&risk.x.stored()) {
+            return None;
+        }
+        let mut x = vec![0.0; risk.x.stored()];
+        for (i, row) in x.chunks_exact_mut(risk.x.cols()).enumerate() {
+            risk.x.for_each_in_row(i, |j, v| row[j] = v as f32);
+        }
+        Some(Self { x })
+    }
+
+    /// `out = A·v`, to about six digits.
+    pub(super) fn apply(&self, a: &Matrix<'_>, v: &[f64], out: &mut [f64]) {
+        let (risk, m) = (a.risk, a.risk.weights_len());
+        // Neither products nor curvature may leave the range of single precision.
+        let scale = v.iter().fold(0.0f64, |top, v| top.max(v.abs())).max(f64::MIN_POSITIVE);
+        let narrow: Vec<f32> = v.iter().map(|v| (v / scale) as f32).collect();
+        out.fill(0.0);
+        for part in risk.partition().map(|rows| self.group(a, rows, &narrow)) {
+            out.iter_mut().zip(&part).for_each(|(o, p)| *o += scale * f64::from(*p));
+        }
+        a.penalty.apply(&v[..m], &mut out[..m]);
+        axpy(2.0 * risk.epsilon, v, out);
+    }
+
+    /// X̃ᵀHX̃·v over some rows.
+    fn group(&self, a: &Matrix<'_>, rows: Range<usize>, v: &[f32]) -> Vec<f32> {
+        let (risk, c, d) = (a.risk, a.risk.classes, a.risk.x.cols());
+        let (len, m) = (a.shape.len(c), risk.weights_len());
+        let (w, b) = v.split_at(m);
+        let mut out = vec![0.0f32; v.len()];
+        let room = risk.partition().block() * c;
+        let (mut scores, mut slopes) = (vec![0.0f32; room], vec![0.0f32; room]);
+        let (mut wide, mut bent) = (vec![0.0f64; c], vec![0.0f64; c]);
+        for block in risk.partition().blocks(rows) {
+            let n = block.len();
+            let (z, g) = (&mut scores[..n * c], &mut slopes[..n * c]);
+            let x = MatRef::from_row_major_slice(&self.x[block.start * d..block.end * d], n, d);
+            let weights = MatRef::from_row_major_slice(w, d, c);
+            matmul(MatMut::from_row_major_slice_mut(z, n, c), Accum::Replace, x, weights, 1.0f32, Par::Seq);
+            for (i, (z, g)) in block.zip(z.chunks_exact(c).zip(g.chunks_exact_mut(c))) {
+                let bias = |k: usize| b.get(k).copied().unwrap_or(0.0);
+                (0..c).for_each(|k| wide[k] = f64::from(z[k] + bias(k)));
+                bent.fill(0.0);
+                a.shape.apply(&a.h[i * len..(i + 1) * len], risk.y[i] as usize, &wide, &mut bent);
+                g.iter_mut().zip(&bent).for_each(|(g, b)| *g = *b as f32);
+            }
+            let slopes = MatRef::from_row_major_slice(g, n, c);
+            let (w, b) = out.split_at_mut(m);
+            matmul(MatMut::from_row_major_slice_mut(w, d, c), Accum::Add, x.transpose(), slopes, 1.0f32, Par::Seq);
+            if !b.is_empty() {
+                g.chunks_exact(c).for_each(|row| b.iter_mut().zip(row).for_each(|(b, g)| *b += g));
+            }
+        }
+        out
+    }
+}
