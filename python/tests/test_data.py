@@ -143,11 +143,13 @@ _PEAK = """
     "make",
     [
         "random.standard_normal((40_000, 400))",
+        # Few enough numbers for the copy in single precision that fits with more parameters make.
+        "random.standard_normal((20_000, 400))",
         "random.standard_normal((60_000, 400), dtype=np.float32)",
         # 120 entries in every row: the features outweigh what every row and class needs, and matrices of a fixed size.
         "sparse.csr_array((random.standard_normal(24_000_000), np.resize(np.arange(400, dtype='i4'), 24_000_000), np.arange(0, 24_000_001, 120, dtype='i4')), (200_000, 400))",
     ],
-    ids=["double", "single", "sparse"],
+    ids=["double", "fewer", "single", "sparse"],
 )
 def test_training_and_prediction_do_not_copy_the_features(make):
     script = textwrap.dedent(_PEAK.format(make=make))

@@ -18,6 +18,9 @@ impl Spare {
     /// `len` zeros.
     pub(crate) fn zeros(len: usize) -> Self {
         let mut room = KEPT.with(|kept| kept.take());
+        if room.capacity() < len {
+            return Self(vec![0.0; len]);
+        }
         room.clear();
         room.resize(len, 0.0);
         Self(room)

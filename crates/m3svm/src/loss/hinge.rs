@@ -8,7 +8,8 @@ pub(super) struct Hinge {
 
 impl Hinge {
     pub(super) fn new(delta: f64) -> Self {
-        Self { delta2: delta * delta }
+        // Squares of smaller widths are no normal numbers any more.
+        Self { delta2: if delta < 1e-140 { 0.0 } else { delta * delta } }
     }
 
     /// r = √(x² + δ²).
@@ -25,9 +26,10 @@ impl Hinge {
         let near = 0.5 * (x.abs() + r);
         // Divisions are slow: one does for both 1/near and 1/r.
         let inverse = 1.0 / (near * r).max(f64::MIN_POSITIVE);
-        let far = 0.25 * self.delta2 * (r * inverse);
+        // Not infinity times 0.
+        let far = 0.25 * self.delta2 * (r.min(f64::MAX) * inverse);
         let value = if x > 0.0 { near } else { far };
-        (value, if r > 0.0 { value * (near * inverse) } else { 0.5 })
+        (value, if r > 0.0 { value * (near.min(f64::MAX) * inverse) } else { 0.5 })
     }
 
     /// g″(x) = δ²/(2r³).
@@ -103,6 +105,14 @@ mod tests {
                 assert!((bend - expected_bend).abs() <= 8.0 * f64::EPSILON * expected_bend, "{delta} {x}: {bend}");
             }
         }
+    }
+
+    #[test]
+    fn extremes_are_those_of_the_exact_hinge() {
+        for delta in [0.0, 1e-160, 1e-14, 1.0] {
+            assert_eq!(Hinge::new(delta).value_slope(-1e200), (0.0, 0.0), "{delta}");
+        }
+        assert_eq!(Hinge::new(1e-160).value_slope(0.0), (0.0, 0.5));
     }
 
     #[test]

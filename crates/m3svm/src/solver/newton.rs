@@ -164,7 +164,7 @@ impl<'a> Path<'a> {
     /// duals that belong to the point. Wider would throw away what the point knows; without its duals the first steps are short.
     fn join(&mut self) {
         const LITTLE: f64 = 0.1;
-        // Each pass leaves 2 % of the distance to the dual of the point.
+        // Each pass leaves little of the distance to the duals of the point.
         const PASSES: usize = 4;
         let exact = self.value_of(self.risk.loss, self.risk.penalty);
         let cost = |path: &Self| {
@@ -344,9 +344,11 @@ impl<'a> Path<'a> {
     }
 
     fn finish(mut self, stop: Stop) -> Solution {
-        if self.best.lower_bound.is_none() && self.risk.penalty.convex() {
-            // Stopped too early for a bound to have been worth its price on the way.
+        if stop != Stop::Converged && self.risk.penalty.convex() {
+            // Stopped before a bound of the best point was worth its price.
+            let known = self.best.lower_bound;
             self.best = self.risk.certify(&mut self.best_theta);
+            self.best.lower_bound = self.best.lower_bound.into_iter().chain(known).reduce(f64::max);
             self.evaluations += 1;
         }
         Solution {

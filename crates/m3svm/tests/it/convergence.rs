@@ -97,6 +97,20 @@ fn iris_is_solved_under_every_scaling() {
     }
 }
 
+#[test]
+fn a_fit_that_stops_early_has_a_bound_no_worse_than_that_of_its_point() {
+    let data = Problem::random(77, 200, 6, 4).dense();
+    for (p, lambda) in [(1.0, 1e-2), (2.0, 1.0), (4.0, 1e-3), (4.0, 10.0)] {
+        let spec = Spec { penalty: pairwise(lambda, p), scaling: Scaling::None, ..Spec::default() };
+        for limit in 1..spec.fit(&data).unwrap().training().iterations {
+            let model = Spec { max_iter: Some(limit), ..spec.clone() }.fit(&data).unwrap();
+            let again = spec.model_at(&data, model.weights(), model.intercept()).unwrap();
+            let [found, fresh] = [&model, &again].map(|model| model.certificate().lower_bound.unwrap());
+            assert!(found >= (1.0 - 1e-8) * fresh, "p {p}, λ {lambda}, {limit} steps: {found} {fresh}");
+        }
+    }
+}
+
 macro_rules! grids {
     ($($test:ident, $top_k:ident: $name:literal)*) => {$(
         #[test]

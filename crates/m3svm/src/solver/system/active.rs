@@ -25,7 +25,7 @@ use crate::risk::Risk;
 /// Fewest entries that the small system is allowed.
 const LEAST: usize = 450;
 
-/// Most entries that hard systems are given: the small one then takes 100 MB.
+/// Most entries that hard systems are given: the small one then takes 100 MB, and as much again while it is made.
 const HARDEST: usize = 3600;
 
 /// Entries in the small system to begin with. More save products with the matrix but cost more to factor: tried from 300 to 2,600 on ORL
@@ -134,7 +134,7 @@ impl Active {
         let spent = 2.0 * product * products as f64;
         // A row of a simplex has one entry less than heavy classes.
         let full = 4 * self.entries.list.len() > self.most;
-        if products > easy && full {
+        if products > easy && full && !super::many_rows(a.risk) {
             while 2 * self.most <= HARDEST && spent > factored(2 * self.most) {
                 self.most *= 2;
             }

@@ -2,7 +2,7 @@
 
 use crate::kernel::{axpy, dot};
 
-/// Most products per system; a step from a truncated solve is still a descent direction.
+/// Most products per solve; a step from a truncated solve is still a descent direction.
 const MOST: usize = 250;
 
 /// How a solve went.

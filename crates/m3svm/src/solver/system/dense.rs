@@ -113,7 +113,7 @@ impl Dense {
         if self.is_lumped() {
             // As many entries one by one as cost a third of the factorisation; conjugate gradients mend the rest.
             let most = size.pow(3) / (9 * width * width);
-            cut = cut.max(nth_largest(a.h, most));
+            cut = cut.max(nth_largest(a.h.to_vec(), most));
         }
         if self.sums.is_empty() {
             self.add_pairs(a, cut)
@@ -225,13 +225,12 @@ impl Dense {
 }
 
 /// The value that at most `count` numbers exceed.
-pub(super) fn nth_largest(values: &[f64], count: usize) -> f64 {
+pub(super) fn nth_largest(mut values: Vec<f64>, count: usize) -> f64 {
     if count >= values.len() {
         return 0.0;
     }
-    let mut sorted = values.to_vec();
-    let at = sorted.len() - 1 - count;
-    *sorted.select_nth_unstable_by(at, f64::total_cmp).1
+    let at = values.len() - 1 - count;
+    *values.select_nth_unstable_by(at, f64::total_cmp).1
 }
 
 /// Adds E (in columns `stride` apart) to the diagonal blocks of k and l and subtracts it from block (l, k), in the lower triangle of

@@ -160,17 +160,20 @@ impl Entry {
 /// Kinks see to it that they do, softmax spreads its weight over all rows.
 fn cut(a: &Matrix<'_>, most: usize) -> f64 {
     let (c, len) = (a.risk.classes, a.shape.len(a.risk.classes));
-    let above = |weights: &[f64]| {
+    let above = |weights: Vec<f64>| {
         let top = weights.iter().copied().fold(0.0, f64::max);
         nth_largest(weights, most).max(1e-8 * top)
     };
     match a.shape {
-        Shape::Star => above(a.h),
-        Shape::Simplex if a.risk.loss.dual_len(c) > 0 => above(a.h),
+        Shape::Star => above(a.h.to_vec()),
+        Shape::Simplex if a.risk.loss.dual_len(c) > 0 => above(a.h.to_vec()),
         Shape::SimplexAndLine => {
-            let weights =
-                a.h.chunks_exact(len).flat_map(|h| h[..c].iter().copied().chain([line_weight(&h[c..2 * c], h[2 * c])]));
-            above(&weights.collect::<Vec<f64>>())
+            let mut weights = Vec::with_capacity(a.h.len() / len * (c + 1));
+            for h in a.h.chunks_exact(len) {
+                weights.extend_from_slice(&h[..c]);
+                weights.push(line_weight(&h[c..2 * c], h[2 * c]));
+            }
+            above(weights)
         }
         Shape::Simplex | Shape::Dense => f64::INFINITY,
     }

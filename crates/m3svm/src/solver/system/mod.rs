@@ -12,7 +12,7 @@ mod outer;
 mod products;
 mod single;
 
-use crate::kernel::axpy;
+use crate::kernel::{axpy, dot};
 use crate::loss::Shape;
 use crate::penalty::Curvature;
 use crate::risk::Risk;
@@ -104,6 +104,7 @@ impl System {
         if products as f64 > self.costs.break_even() {
             self.dense = Some(Dense::new(a.risk, self.costs.lump));
             self.active = None;
+            self.single = None;
         }
         step.iter().all(|s| s.is_finite()).then_some(Solve { products })
     }
@@ -131,12 +132,14 @@ impl System {
         };
         let multiply = |v: &[f64], out: &mut [f64]| single.apply(a, v, out);
         let rough = cg::solve(multiply, &mut invert, residual.clone(), goal, step, go_on);
-        if step.iter().all(|s| s.is_finite()) {
-            let mut product = vec![0.0; step.len()];
-            exact(step, &mut product);
-            axpy(-1.0, &product, &mut residual);
-        } else {
+        let mut product = vec![0.0; step.len()];
+        exact(step, &mut product);
+        axpy(-1.0, &product, &mut residual);
+        // Minus twice what the step does to the quadratic model. Where that does not fall, the step is worse than none.
+        let gained = dot(step, &residual) - dot(step, grad);
+        if gained.is_nan() || gained <= 0.0 {
             step.fill(0.0);
+            residual = negated(grad);
         }
         let mended = cg::solve(exact, invert, residual, |_| SLACK * rough.goal, step, go_on);
         if 2 * mended.products > rough.products {
@@ -144,6 +147,11 @@ impl System {
         }
         Some(rough.products + 1 + mended.products)
     }
+}
+
+/// Whether there are so many more rows than parameters that room beside the data would be missed.
+fn many_rows(risk: &Risk<'_>) -> bool {
+    risk.x.rows() > 8 * risk.weights_len()
 }
 
 fn negated(grad: &[f64]) -> Vec<f64> {

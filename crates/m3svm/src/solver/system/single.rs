@@ -23,7 +23,7 @@ impl Single {
 
     /// The rounded features, where they are dense and this pays.
     pub(super) fn of(risk: &Risk<'_>) -> Option<Self> {
-        if risk.x.is_sparse() || !Self::WORTH.contains(&risk.x.stored()) {
+        if risk.x.is_sparse() || super::many_rows(risk) || !Self::WORTH.contains(&risk.x.stored()) {
             return None;
         }
         let mut x = vec![0.0; risk.x.stored()];
@@ -36,7 +36,7 @@ impl Single {
     /// `out = A·v`, to about six digits.
     pub(super) fn apply(&self, a: &Matrix<'_>, v: &[f64], out: &mut [f64]) {
         let (risk, m) = (a.risk, a.risk.weights_len());
-        // Neither products nor curvature may leave the range of single precision.
+        // A step of any size fits into single precision. What else does not makes products that are no numbers, and a step that is dropped.
         let scale = v.iter().fold(0.0f64, |top, v| top.max(v.abs())).max(f64::MIN_POSITIVE);
         let narrow: Vec<f32> = v.iter().map(|v| (v / scale) as f32).collect();
         out.fill(0.0);
