@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 # First of all: it says how many threads there are, before NumPy asks.
-from rival_fits import EPSILON, METHODS, REPEATS, SHORT, THREADS, TOLERANCES, Data, Method, load, ours  # isort: split
+from rival_fits import METHODS, REPEATS, SHORT, THREADS, TOLERANCES, Data, Method, load, ours  # isort: split
 
 import m3svm
 import numpy as np
@@ -162,9 +162,9 @@ def lines(command: list[str], limit: float, before: float = 0.0) -> Iterator[dic
 def optimum_of(method: Method, data: Data) -> tuple[float, float]:
     """The optimum by our tightest fit, and its certified gap."""
     lam = method.lam(data.cost)
-    model = method.ours(
-        lam=lam, tol=1e-9, epsilon=EPSILON, fit_intercept=method.intercept, n_threads=THREADS, random_state=0
-    ).fit(data.x, data.y)
+    model = method.ours(lam=lam, tol=1e-9, fit_intercept=method.intercept, n_threads=THREADS, random_state=0).fit(
+        data.x, data.y
+    )
     return judge(method, data, model.coef_, model.intercept_), model.dual_gap_
 
 

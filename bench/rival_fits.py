@@ -36,8 +36,8 @@ TIGHTEST = 1e-10
 #: Fits shorter than this are repeated, and the best time counts.
 SHORT = 5.0
 REPEATS = 3
-#: Tolerances in a row that bring nothing before a program is believed to get no closer.
-PLATEAU = 8
+#: Tolerances in a row that bring nothing before a program is believed to get no closer. A Newton step may pass many at once.
+PLATEAU = 12
 #: A limit of iterations that is none.
 PATIENCE = 10**8
 
