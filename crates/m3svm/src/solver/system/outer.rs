@@ -9,7 +9,7 @@ use faer::{Accum, MatMut, MatRef, Par};
 use pulp::Simd;
 
 use super::Matrix;
-use super::products::Products;
+use super::products::{FewSums, Products};
 use crate::risk::Risk;
 
 /// Accumulates Σ ±s²·xxᵀ into a lower triangle, a panel of rows at a time.
@@ -144,7 +144,7 @@ struct AddRows<'a> {
     sums: &'a mut [f64],
 }
 
-impl AddRows<'_> {
+impl FewSums for AddRows<'_> {
     /// Adds to `K` sums from `first` on. Their vectors stay in registers over all rows, twice, so that additions need not wait for each
     /// other.
     #[inline(always)]
@@ -181,17 +181,7 @@ impl pulp::WithSimd for AddRows<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
         let others = self.sums.len() / (self.width * self.stride);
-        let mut first = 0;
-        while first < others {
-            match others - first {
-                1 => self.add::<S, 1>(simd, first),
-                2 => self.add::<S, 2>(simd, first),
-                3 => self.add::<S, 3>(simd, first),
-                4 => self.add::<S, 4>(simd, first),
-                _ => self.add::<S, 5>(simd, first),
-            }
-            first += 5;
-        }
+        self.add_all(simd, others);
     }
 }
 

@@ -83,7 +83,7 @@ struct Sum<'a> {
     packed: &'a mut [f64],
 }
 
-impl Sum<'_> {
+impl FewSums for Sum<'_> {
     /// Sums with `K` weights from `first` on. All sums of a span stay in registers.
     #[inline(always)]
     fn add<S: Simd, const K: usize>(&mut self, simd: S, first: usize) {
@@ -116,19 +116,29 @@ impl pulp::WithSimd for Sum<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
-        if self.rows == 0 {
-            return;
+        if self.rows > 0 {
+            let others = self.others;
+            self.add_all(simd, others);
         }
-        let mut first = 0;
-        while first < self.others {
-            match self.others - first {
+    }
+}
+
+/// Sums that are kept in registers, a few at a time.
+pub(super) trait FewSums {
+    /// Does `K` sums from `first` on.
+    fn add<S: Simd, const K: usize>(&mut self, simd: S, first: usize);
+
+    /// Does `count` sums, five at a time: there is no room in registers for more.
+    #[inline(always)]
+    fn add_all<S: Simd>(&mut self, simd: S, count: usize) {
+        for first in (0..count).step_by(5) {
+            match count - first {
                 1 => self.add::<S, 1>(simd, first),
                 2 => self.add::<S, 2>(simd, first),
                 3 => self.add::<S, 3>(simd, first),
                 4 => self.add::<S, 4>(simd, first),
                 _ => self.add::<S, 5>(simd, first),
             }
-            first += 5;
         }
     }
 }
