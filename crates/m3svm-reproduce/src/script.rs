@@ -47,7 +47,7 @@ pub(crate) fn train(
     let recorder = Recorder { risk, test: Test::new(data, &split.test), course: Mutex::default() };
     let start = vec![0.0; recorder.dim()];
     // Without a lower bound (see `certify`) the gap is never small enough: all epochs are run.
-    let limits = Limits { tol: f64::MIN_POSITIVE, max_iter: EPOCHS, seed: 0 };
+    let limits = Limits { tol: f64::MIN_POSITIVE, max_iter: EPOCHS, seed: 0, proof: true };
     let adam = Adam { learning_rate: script.learning_rate, batch: None };
     let found = adam.minimize(&recorder, start, &limits, &mut |_| Listener::go_on(watch))?;
     if found.stop == Stop::Interrupted {

@@ -41,7 +41,7 @@ fn main() -> Result<()> {
 
     let penalty = Pairwise::new(Norm::L2, 1e-3, 4.0);
     let risk = Risk::new(&data, &SquaredHinge, &penalty, 1e-6, true);
-    let limits = Limits { tol: 1e-8, max_iter: 200, seed: 0 };
+    let limits = Limits { tol: 1e-8, max_iter: 200, seed: 0, proof: true };
     let start = vec![0.0; risk.dim()];
     let found = AnySolver::Newton(Newton {}).minimize(&risk, start, &limits, &mut |_| ControlFlow::Continue(()))?;
 

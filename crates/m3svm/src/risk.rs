@@ -19,6 +19,7 @@ use crate::loss::{Loss, Shape};
 use crate::objective::Objective;
 use crate::partition::Partition;
 use crate::penalty::Penalty;
+use crate::solver::Shared;
 
 /// The function that a fit minimises.
 #[derive(Clone, Debug)]
@@ -33,6 +34,8 @@ pub struct Risk<'a> {
     pub(crate) intercept: bool,
     partition: Partition,
     columns: OnceLock<Option<Columns>>,
+    /// What other fits on the same rows have made already.
+    pub(crate) shared: Option<&'a Shared>,
 }
 
 /// Xᵀ of sparse data. Where d·c is large next to the data, sums of their own for every group of rows would cost more than the product
@@ -87,7 +90,12 @@ impl<'a> Risk<'a> {
         let row_cost = x.stored() / x.rows().max(1) + 4 * classes;
         let partition = Partition::new(x.rows(), row_cost, (x.cols() + 1) * classes);
         let columns = OnceLock::new();
-        Self { x, y, classes, weights, loss, penalty, epsilon, intercept, partition, columns }
+        Self { x, y, classes, weights, loss, penalty, epsilon, intercept, partition, columns, shared: None }
+    }
+
+    /// The same risk, for one of many fits on its rows.
+    pub(crate) fn sharing(self, shared: Option<&'a Shared>) -> Self {
+        Self { shared, ..self }
     }
 
     /// X by columns, where that pays; made when first asked for.

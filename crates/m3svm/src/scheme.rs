@@ -80,6 +80,7 @@ pub(crate) fn solve(
     data: &Dataset<'_>,
     weights: Option<&[f64]>,
     start: &[f64],
+    proof: bool,
     watch: &mut Watch<'_>,
 ) -> Result<(Solution, AnySolver)> {
     let sides = spec.scheme.sides(data.classes().len());
@@ -91,7 +92,7 @@ pub(crate) fn solve(
         .map(|(number, side)| {
             let own: Vec<f64> = start.iter().skip(number).step_by(columns).copied().collect();
             let mut report = |at: &Progress| tally.lock().unwrap_or_else(PoisonError::into_inner).step(number, at);
-            solve_side(spec, data, weights, *side, &own, &mut report)
+            solve_side(spec, data, weights, *side, &own, proof, &mut report)
         })
         .collect();
     let mut all = Solution {
@@ -123,6 +124,7 @@ fn solve_side(
     weights: Option<&[f64]>,
     (speaks_for, against): (usize, Option<usize>),
     start: &[f64],
+    proof: bool,
     watch: &mut Watch<'_>,
 ) -> Result<(Solution, AnySolver)> {
     let takes_part = |k: u32| against.is_none_or(|l| k as usize == speaks_for || k as usize == l);
@@ -146,7 +148,8 @@ fn solve_side(
         }
         other => other,
     };
-    let task = Task { x: &x, y: &y, classes: 2, weights, penalty: penalty.as_dyn(), epsilon: 2.0 * spec.epsilon };
+    let (penalty, epsilon, shared) = (penalty.as_dyn(), 2.0 * spec.epsilon, None);
+    let task = Task { x: &x, y: &y, classes: 2, weights, penalty, epsilon, shared, proof };
     let two: Vec<f64> = start.iter().flat_map(|w| [-0.5 * w, 0.5 * w]).collect();
     let (mut found, solver) = spec.solve_task(&task, two, watch)?;
     found.theta = found.theta.chunks_exact(2).map(|pair| pair[1] - pair[0]).collect();

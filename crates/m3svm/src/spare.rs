@@ -12,6 +12,7 @@ thread_local! {
 }
 
 /// Numbers in the room that this thread keeps, or in a new one where that is in use.
+#[derive(Debug)]
 pub(crate) struct Spare(Vec<f64>);
 
 impl Spare {

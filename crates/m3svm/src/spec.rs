@@ -18,7 +18,7 @@ use crate::reduce::Reduction;
 use crate::risk::Risk;
 use crate::scale::{Scaler, Scaling};
 use crate::scheme::{self, Scheme};
-use crate::solver::{AnySolver, Limits, Solution, Stop, Watch};
+use crate::solver::{AnySolver, Limits, Shared, Solution, Stop, Watch};
 
 /// Most numbers in W: a dozen vectors of that size are needed at once.
 const MOST_WEIGHTS: usize = 50_000_000;
@@ -228,11 +228,34 @@ impl Spec {
         start: Vec<f64>,
         watch: &mut Watch<'_>,
     ) -> Result<(Solution, AnySolver)> {
+        self.solve_with(data, start, None, watch)
+    }
+
+    /// The same for one of many fits on the same rows. An estimate of the distance to the optimum suffices there: it is what is compared
+    /// that must be near enough, and a proof may cost as many steps again.
+    pub(crate) fn solve_one_of_many(
+        &self,
+        data: &Dataset<'_>,
+        start: Vec<f64>,
+        shared: &Shared,
+        watch: &mut Watch<'_>,
+    ) -> Result<(Solution, AnySolver)> {
+        self.solve_with(data, start, Some(shared), watch)
+    }
+
+    fn solve_with(
+        &self,
+        data: &Dataset<'_>,
+        start: Vec<f64>,
+        shared: Option<&Shared>,
+        watch: &mut Watch<'_>,
+    ) -> Result<(Solution, AnySolver)> {
+        let proof = shared.is_none();
         if self.scheme != Scheme::Joint {
             let weights = self.row_weights(data)?;
-            return scheme::solve(self, data, weights.as_deref(), &start, watch);
+            return scheme::solve(self, data, weights.as_deref(), &start, proof, watch);
         }
-        self.solve_task(&self.joint_task(data)?, start, watch)
+        self.solve_task(&Task { shared, proof, ..self.joint_task(data)? }, start, watch)
     }
 
     /// The reduction of (scaled) data to its row space, where that pays.
@@ -244,7 +267,8 @@ impl Spec {
 
     pub(crate) fn joint_task<'a>(&'a self, data: &'a Dataset<'_>) -> Result<Task<'a>> {
         let (classes, penalty, weights) = (data.classes().len(), self.penalty.as_dyn(), self.row_weights(data)?);
-        Ok(Task { x: data.x(), y: data.y(), classes, weights, penalty, epsilon: self.epsilon })
+        let (epsilon, shared, proof) = (self.epsilon, None, true);
+        Ok(Task { x: data.x(), y: data.y(), classes, weights, penalty, epsilon, shared, proof })
     }
 
     /// Minimises one objective, in the row space of its features where that pays.
@@ -257,7 +281,7 @@ impl Spec {
         let full = self.risk(task, task.x);
         let solver = self.solver.resolve(&full);
         let max_iter = self.max_iter.unwrap_or(solver.default_max_iter());
-        let limits = Limits { tol: self.tol, max_iter, seed: self.seed };
+        let limits = Limits { tol: self.tol, max_iter, seed: self.seed, proof: task.proof };
         let Some(reduction) = Reduction::of(&full, &solver) else {
             return Ok((solver.minimize(&full, start, &limits, watch)?, solver));
         };
@@ -271,7 +295,9 @@ impl Spec {
     pub(crate) fn risk<'r>(&'r self, task: &'r Task<'r>, x: &'r Features<'r>) -> Risk<'r> {
         let loss = self.loss.as_dyn();
         let weights = task.weights.as_deref().map(Cow::Borrowed);
-        Risk::from_parts(x, task.y, task.classes, weights, loss, task.penalty, task.epsilon, self.intercept)
+        let risk = Risk::from_parts(x, task.y, task.classes, weights, loss, task.penalty, task.epsilon, self.intercept);
+        // What is shared was made from the features as they are.
+        risk.sharing(task.shared.filter(|_| std::ptr::eq(x, task.x)))
     }
 
     /// Sample weights times class weights; `None` if all are 1.
@@ -311,6 +337,10 @@ pub(crate) struct Task<'a> {
     pub(crate) weights: Option<Cow<'a, [f64]>>,
     pub(crate) penalty: &'a dyn Penalty,
     pub(crate) epsilon: f64,
+    /// What fits on the same rows have in common.
+    pub(crate) shared: Option<&'a Shared>,
+    /// Whether the optimum is to be proven.
+    pub(crate) proof: bool,
 }
 
 #[cfg(test)]

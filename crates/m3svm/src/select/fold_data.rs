@@ -10,7 +10,7 @@ use crate::features::Features;
 use crate::model::{argmax, class_scores, raw_scores};
 use crate::scale::Scaler;
 use crate::scheme::Scheme;
-use crate::solver::{Solution, Stop};
+use crate::solver::{Shared, Solution, Stop};
 use crate::spec::Spec;
 
 /// Probabilities below this count as this: one confident mistake shall not make the log-loss infinite.
@@ -22,6 +22,7 @@ pub(super) struct FoldData {
     x: Features<'static>,
     y: Vec<u32>,
     weights: Option<Vec<f64>>,
+    shared: Shared,
 }
 
 impl FoldData {
@@ -40,13 +41,13 @@ impl FoldData {
             x = reduction.rotate(&x)?;
             train = train.with_x(reduction.into_features());
         }
-        Ok(Self { train, x, y: pick(&fold.test), weights })
+        Ok(Self { train, x, y: pick(&fold.test), weights, shared: Shared::default() })
     }
 
     /// Fits the training rows; `None` if the watcher has put an end to it.
     pub(super) fn fit(&self, spec: &Spec, start: Vec<f64>, control: &Control<'_>) -> Result<Option<Solution>> {
         let mut watch = |_: &_| if control.go_on() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
-        let (found, _) = spec.solve(&self.train, start, &mut watch)?;
+        let (found, _) = spec.solve_one_of_many(&self.train, start, &self.shared, &mut watch)?;
         Ok(Some(found).filter(|found| found.stop != Stop::Interrupted))
     }
 

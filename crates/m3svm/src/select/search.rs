@@ -29,7 +29,8 @@ pub struct Search {
     pub rule: Rule,
     /// Whether settings that are clearly behind after some of the repeats are dropped.
     pub discard: bool,
-    /// Relative duality gap of the fits on folds; coarser than for a final model, because accuracy hardly depends on it.
+    /// How near to the optimum fits on folds come, relative to the objective; coarser than for a final model, because accuracy hardly
+    /// depends on it. Newton's own estimate of the distance suffices where a proof would take more steps.
     pub tol: f64,
     /// Whether fits start from their neighbours. Only the time depends on it.
     pub warm_starts: bool,

@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::spec::Spec;
 
 /// Most settings in one chain of warm starts. Longer chains save cold starts, shorter ones keep more threads busy.
-const CHAIN: usize = 20;
+const CHAIN: usize = 40;
 /// Most repeats in one round.
 const MOST_REPEATS: usize = 16;
 /// Most bytes for the rows of folds that are under way at the same time.

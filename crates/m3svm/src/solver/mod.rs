@@ -16,6 +16,7 @@ pub use adam::{Adam, AdamState};
 pub use lbfgs::Lbfgs;
 pub use newton::Newton;
 pub use proximal::Proximal;
+pub(crate) use system::Shared;
 
 use crate::certificate::Certificate;
 use crate::error::{Error, Result};
@@ -92,6 +93,8 @@ pub struct Limits {
     pub max_iter: usize,
     /// Seed of everything random (mini-batches).
     pub seed: u64,
+    /// Whether `tol` must be proven by a lower bound. If not, Newton also stops where its decrement says that so little is left.
+    pub proof: bool,
 }
 
 /// A solver by name, with its settings.

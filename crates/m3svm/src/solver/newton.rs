@@ -49,9 +49,13 @@ impl Newton {
                 return Err(Error::Diverged { iteration: path.iterations });
             }
             let gap = path.best_gap();
+            // Before the last step so much was left, roughly; without a proof, stay on the safe side.
+            let enough = if limits.proof { limits.tol } else { 0.3 * limits.tol };
+            let near = path.at_end && path.decrement <= enough * path.value.abs();
             let settled = match gap {
-                Some(gap) => gap <= limits.tol,
-                None => !risk.penalty.convex() && path.at_end && path.decrement <= limits.tol * path.value.abs(),
+                Some(gap) if limits.proof || !near => gap <= limits.tol,
+                None if limits.proof && risk.penalty.convex() => false,
+                _ => near,
             };
             if settled {
                 return Ok(path.finish(Stop::Converged));

@@ -208,7 +208,7 @@ pub(crate) fn theta(model: &Model) -> Vec<f64> {
 
 /// Minimises a risk as it is: no scaling, no reduction to the row space.
 pub(crate) fn minimize(solver: &AnySolver, risk: &Risk<'_>, start: Vec<f64>, tol: f64, max_iter: usize) -> Solution {
-    let limits = Limits { tol, max_iter, seed: 0 };
+    let limits = Limits { tol, max_iter, seed: 0, proof: true };
     solver.minimize(risk, start, &limits, &mut |_| ControlFlow::Continue(())).unwrap()
 }
 

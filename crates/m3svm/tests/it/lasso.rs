@@ -235,7 +235,7 @@ fn solvers_refuse_what_they_cannot_minimise() {
         let spec = Spec { solver, ..spec(loss, penalty) };
         let early = spec.check().unwrap_err().to_string();
         let risk = Risk::new(&data, spec.loss.as_dyn(), spec.penalty.as_dyn(), 1e-6, true);
-        let limits = m3svm::solver::Limits { tol: 1e-8, max_iter: 5, seed: 0 };
+        let limits = m3svm::solver::Limits { tol: 1e-8, max_iter: 5, seed: 0, proof: true };
         let mut watch = |_: &m3svm::Progress| std::ops::ControlFlow::Continue(());
         let late = solver.minimize(&risk, vec![0.0; risk.dim()], &limits, &mut watch).unwrap_err().to_string();
         assert_eq!(early, late);

@@ -4,6 +4,8 @@
 //! `E = Σᵢ hᵢ(k,l) x̃ᵢx̃ᵢᵀ + Bₖₗ`, and the diagonal blocks are sums of the same E. Only the pairs are formed. The last class is left
 //! out (steps are found for it = 0 and centred afterwards), which makes the matrix (c−1)/c as large.
 
+use std::sync::Arc;
+
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt;
 use faer::{MatMut, MatRef, Par};
@@ -35,7 +37,7 @@ pub(crate) struct Dense {
     /// One per class; empty where pairs are formed one by one.
     sums: Vec<ClassSums>,
     /// What the sums are made of, where that is kept.
-    products: Option<Products>,
+    products: Option<Arc<Products>>,
     width: usize,
     /// What was added to the diagonal, relative to its largest entry, to make up for rounding.
     lift: f64,
@@ -60,7 +62,8 @@ impl Dense {
         let by_class = means.is_empty() && risk.loss.shape() == Shape::Star && width <= ClassSums::WIDEST;
         let sums = members.iter().filter(|_| by_class).map(|_| ClassSums::default()).collect();
         let kept = by_class && Products::fit_into_cache(width, risk.x.rows());
-        let products = kept.then(|| Products::of(risk, &members, width));
+        let make = || Arc::new(Products::of(risk, &members, width));
+        let products = kept.then(|| risk.shared.map_or_else(make, |shared| shared.products(make)));
         Self { members, means, matrix: Vec::new(), sums, products, width, lift: 0.0 }
     }
 

@@ -20,6 +20,7 @@ use crate::risk::Risk;
 use active::Active;
 use dense::Dense;
 pub(super) use dense::{factor, solve_factored};
+pub(crate) use products::Shared;
 use single::Single;
 
 /// A Newton matrix in factored form: the curvature of every row and of the penalty.

@@ -1,5 +1,7 @@
-//! The products xₐx_b of all rows, made once per fit. Every Newton matrix is a weighted sum of them, and as long as they
+//! The products xₐx_b of all rows, made once per fit, or once for all fits on the same rows. Every Newton matrix is a weighted sum of them, and as long as they
 //! stay in the cache, adding them up costs less than half of making them anew.
+
+use std::sync::{Arc, OnceLock};
 
 use pulp::Simd;
 
@@ -13,12 +15,23 @@ const SPAN: usize = 32;
 const MOST: usize = 1 << 19;
 
 /// The lower triangles of x̃x̃ᵀ of all rows, each packed column after column.
+#[derive(Debug)]
 pub(super) struct Products {
     width: usize,
     /// Where the numbers of each class begin, and where the last ones end.
     ends: Vec<usize>,
     /// Class by class, for every span of a packed triangle that span of all rows: memory is read from one end to the other.
     spans: Spare,
+}
+
+/// What fits on the same rows (with or without intercepts, all alike) have in common. Made by the first that asks.
+#[derive(Debug, Default)]
+pub(crate) struct Shared(OnceLock<Arc<Products>>);
+
+impl Shared {
+    pub(super) fn products(&self, make: impl FnOnce() -> Arc<Products>) -> Arc<Products> {
+        Arc::clone(self.0.get_or_init(make))
+    }
 }
 
 impl Products {
