@@ -49,12 +49,11 @@ impl Fair {
     pub(crate) fn table1(
         parts: &Parts,
         (key, loaded): (&str, &Loaded),
-        repeats: usize,
-        seed: u64,
+        (repeats, seed, tol): (usize, u64, f64),
         listener: &Listener<'_>,
     ) -> Result<Option<Self>> {
         let methods = methods();
-        let spec = |method: &Method| m3svm::Spec { seed, ..method.spec() };
+        let spec = |method: &Method| m3svm::Spec { seed, tol, ..method.spec() };
         let comparison = Comparison { repeats, seed, ..Comparison::new(methods.iter().map(spec)) };
         let names = methods.iter().map(|method| method.name().into()).collect();
         Self::compare(parts, (&format!("table1-fair-{key}"), loaded), names, &comparison, listener)

@@ -66,7 +66,8 @@ fn row(plan: &Plan, parts: &Parts, paper: &'static PaperSet, loaded: &Loaded, li
         parts.part(&format!("table1-paper-{key}"), &settings, listener, || scripted(paper, loaded, &seeds, watch))
     });
     let repeats = plan.repeats.unwrap_or(paper.repeats);
-    let fair = plan.protocol.fair().then(|| Fair::table1(parts, (&key, loaded), repeats, plan.seed, listener));
+    let fair =
+        plan.protocol.fair().then(|| Fair::table1(parts, (&key, loaded), (repeats, plan.seed, paper.tol), listener));
     let data = &loaded.data;
     Ok(Row {
         paper,

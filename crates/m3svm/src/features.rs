@@ -433,7 +433,7 @@ impl<'a> Features<'a> {
 }
 
 /// Copies the lower triangle of an n×n matrix to the upper one.
-fn mirror(m: &mut [f64], n: usize) {
+pub(crate) fn mirror(m: &mut [f64], n: usize) {
     for i in 0..n {
         (0..i).for_each(|j| m[j * n + i] = m[i * n + j]);
     }

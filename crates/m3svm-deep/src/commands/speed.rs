@@ -22,6 +22,8 @@ const WARM_UP: usize = 10;
 const ROUNDS: usize = 5;
 /// The head of a large network.
 const WIDE: (usize, usize) = (2048, 1000);
+/// Images of which the paper's network makes as many features.
+const LARGE: [usize; 3] = [1, 256, 128];
 
 pub(crate) fn run(args: SpeedArgs) -> Result<()> {
     ensure!(
@@ -37,13 +39,11 @@ impl Work for Speed {
     fn run<B: AutodiffBackend>(self, device: B::Device) -> Result<()> {
         say("network,classes,features,batch,softmax_ms,ism3_ms,overhead_percent,softmax_images_per_second");
         for batch in &self.0.batches {
-            let network = Network::<B>::new(NetworkName::Cnn, [1, 32, 32], 10, 0, &device);
-            let images = numbers([*batch, 1024], &device).reshape([*batch, 1, 32, 32]);
-            let step = |loss: LossName, steps: usize| steps_of_network(&network, &images, *batch, loss, steps, &device);
-            report::<B>("cnn", (64, 10), *batch, self.0.steps, &device, step);
+            report_network::<B>([1, 32, 32], (64, 10), *batch, self.0.steps, &device);
         }
         if self.0.wide {
             for batch in &self.0.batches {
+                report_network::<B>(LARGE, WIDE, *batch, self.0.steps, &device);
                 let inputs = numbers([*batch, WIDE.0], &device);
                 let step = |loss: LossName, steps: usize| steps_of_head::<B>(&inputs, *batch, loss, steps, &device);
                 report::<B>("head alone", WIDE, *batch, self.0.steps, &device, step);
@@ -51,6 +51,21 @@ impl Work for Speed {
         }
         Ok(())
     }
+}
+
+/// Measures the paper's network on random images.
+fn report_network<B: AutodiffBackend>(
+    shape: [usize; 3],
+    (features, classes): (usize, usize),
+    batch: usize,
+    steps: usize,
+    device: &B::Device,
+) {
+    let [channels, height, width] = shape;
+    let network = Network::<B>::new(NetworkName::Cnn, shape, classes, 0, device);
+    let images = numbers([batch, channels * height * width], device).reshape([batch, channels, height, width]);
+    let step = |loss: LossName, steps: usize| steps_of_network(&network, &images, classes, loss, steps, device);
+    report::<B>("cnn", (features, classes), batch, steps, device, step);
 }
 
 /// Measures both losses in turns and says a line.
@@ -90,7 +105,7 @@ fn report<B: AutodiffBackend>(
 fn steps_of_network<B: AutodiffBackend>(
     network: &Network<B>,
     images: &Tensor<B, 4>,
-    batch: usize,
+    classes: usize,
     loss: LossName,
     steps: usize,
     device: &B::Device,
@@ -98,7 +113,7 @@ fn steps_of_network<B: AutodiffBackend>(
     let mut network = network.clone();
     let mut optimizer = AdamWConfig::new().init();
     let criterion = criterion(loss, device);
-    let targets = labels(batch, 10, device);
+    let targets = labels(images.dims()[0], classes, device);
     for _ in 0..steps {
         let logits = network.forward(images.clone());
         let value = criterion.forward(&network.head, logits, targets.clone());

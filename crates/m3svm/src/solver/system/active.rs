@@ -16,8 +16,9 @@
 use rayon::prelude::*;
 
 use super::Matrix;
-use super::dense::{factor, solve_factored};
+use super::cholesky::{Rough, factor, solve_factored};
 use super::entries::{Entries, Entry, add_pair};
+use super::single::Single;
 use crate::features::Features;
 use crate::kernel::axpy;
 use crate::risk::Risk;
@@ -43,6 +44,12 @@ fn most_entries(risk: &Risk<'_>) -> usize {
 
 /// Up to so many rows the Gram matrix of all is made once and kept; beyond, that of the active rows is made for each system.
 const KEPT_ROWS: usize = 2000;
+
+/// Size from which on a factor is made in single precision: smaller ones cost little either way.
+const WIDE: usize = 256;
+
+/// Products in one system that put the precision of the preconditioner in doubt.
+const DOUBTFUL: usize = 40;
 
 /// Bytes of features that caches hold.
 const CACHED: usize = 8 << 20;
@@ -71,6 +78,10 @@ pub(crate) struct Active {
     inverse: Vec<f64>,
     inverse_bias: Vec<f64>,
     factor: Vec<f64>,
+    /// The factor in single precision, where that is used in its place.
+    rough: Option<Rough>,
+    /// Whether single precision has not been in doubt so far.
+    rough_will_do: bool,
     scores: Vec<f64>,
     scaled: Vec<f64>,
     pulled: Vec<f64>,
@@ -97,6 +108,8 @@ impl Active {
             inverse: Vec::new(),
             inverse_bias: Vec::new(),
             factor: Vec::new(),
+            rough: None,
+            rough_will_do: true,
             scores: Vec::new(),
             scaled: Vec::new(),
             pulled: Vec::new(),
@@ -105,7 +118,7 @@ impl Active {
     }
 
     /// Chooses entries and factors the small system.
-    pub(crate) fn prepare(&mut self, a: &Matrix<'_>) {
+    pub(crate) fn prepare(&mut self, a: &Matrix<'_>, single: Option<&Single>) {
         let c = a.risk.classes;
         let rest = self.entries.choose(a, self.most);
         let ridge = 2.0 * a.risk.epsilon;
@@ -115,12 +128,14 @@ impl Active {
         base.iter_mut().zip(&rest).for_each(|(b, r)| *b += r * self.spread);
         self.inverse = centred_inverse(base, c, ridge + a.penalty.ridge);
         self.inverse_bias = centred_inverse(rest, c, ridge);
-        self.factor_entries(a);
+        self.factor_entries(a, single);
     }
 
     /// Allows more entries where iterating has cost more than factoring a system of twice the size will, and fewer where it was the
     /// other way round: exact hinges with small penalties have thousands of entries that matter, and a small share of them helps little.
     pub(crate) fn adapt(&mut self, a: &Matrix<'_>, products: usize, product: f64) {
+        // Many products may be due to rounding in the preconditioner.
+        self.rough_will_do = self.rough_will_do && products <= DOUBTFUL;
         // Flops of a factorisation run some three times as fast as those of products that wait for memory. Products with data that stay in
         // the caches are as fast, and entries must save more of them than they cost.
         let cached = a.risk.x.stored() * std::mem::size_of::<f64>() <= CACHED;
@@ -167,12 +182,12 @@ impl Active {
         });
     }
 
-    fn factor_entries(&mut self, a: &Matrix<'_>) {
+    fn factor_entries(&mut self, a: &Matrix<'_>, single: Option<&Single>) {
         let size = self.entries.list.len();
         if size == 0 {
             return;
         }
-        let (n, gram) = self.gram_of_entries(a);
+        let (n, gram) = self.gram_of_entries(a, single);
         self.factor.clear();
         self.factor.resize(size * size, 0.0);
         let (entries, inverse, bias) = (&self.entries, &self.inverse, &self.inverse_bias);
@@ -191,13 +206,14 @@ impl Active {
             }
             column[j] += e.inverse;
         });
-        if !factor(&mut self.factor, size) {
+        self.rough = (self.rough_will_do && size >= WIDE).then(|| Rough::of(&self.factor, size)).flatten();
+        if self.rough.is_none() && !factor(&mut self.factor, size) {
             self.entries.list.clear();
         }
     }
 
     /// Copies the rows that entries belong to, and gives their number and their inner products.
-    fn gram_of_entries(&mut self, a: &Matrix<'_>) -> (usize, Vec<f64>) {
+    fn gram_of_entries(&mut self, a: &Matrix<'_>, single: Option<&Single>) -> (usize, Vec<f64>) {
         let mut used: Vec<u32> = Vec::new();
         for e in &mut self.entries.list {
             if used.last() != Some(&e.row) {
@@ -215,7 +231,7 @@ impl Active {
             return (used.len(), self.rows.gram());
         }
         if self.gram.is_empty() {
-            self.gram = a.risk.x.gram();
+            self.gram = single.map_or_else(|| a.risk.x.gram(), |single| single.gram(n));
         }
         let rows = used.iter().map(|&i| &self.gram[i as usize * n..(i as usize + 1) * n]);
         (used.len(), rows.flat_map(|row| used.iter().map(|&j| row[j as usize])).collect())
@@ -258,7 +274,10 @@ impl Active {
         let row = |e: &Entry| e.row as usize * c..(e.row as usize + 1) * c;
         let (entries, z) = (&self.entries, &self.scores);
         let mut small: Vec<f64> = entries.list.iter().map(|e| entries.dot(e, &z[row(e)])).collect();
-        solve_factored(&self.factor, small.len(), &mut small);
+        match &self.rough {
+            Some(rough) => rough.solve(&mut small),
+            None => solve_factored(&self.factor, small.len(), &mut small),
+        }
         self.scores.fill(0.0);
         entries.list.iter().zip(&small).for_each(|(e, q)| entries.add(e, *q, &mut self.scores[row(e)]));
         self.pulled.clear();
@@ -347,7 +366,7 @@ mod tests {
             let (mut product, mut back) = (vec![0.0; v.len()], vec![0.0; v.len()]);
             a.apply(&v, &mut product);
             let mut active = Active::new(&risk);
-            active.prepare(&a);
+            active.prepare(&a, None);
             assert!(active.entries.list.len() >= n * (c - 1), "{shape:?}: {}", active.entries.list.len());
             active.apply(&a, &product, &mut back);
             let worst = v.iter().zip(&back).fold(0.0f64, |m, (v, b)| m.max((v - b).abs()));

@@ -6,21 +6,15 @@
 
 use std::sync::Arc;
 
-use faer::dyn_stack::{MemBuffer, MemStack};
-use faer::linalg::cholesky::llt;
-use faer::{MatMut, MatRef, Par};
 use rayon::prelude::*;
 
+use super::cholesky::{factor, solve_factored};
 use super::outer::{ClassSums, Outer};
 use super::products::Products;
 use super::{Matrix, heavy_pairs_stand_out};
 use crate::kernel::axpy;
 use crate::loss::Shape;
 use crate::risk::Risk;
-
-/// Degree of parallelism of the factorisation. A constant, not the number of threads: the split of the work, and with it the
-/// rounding, must not depend on the machine.
-const SPLIT: usize = 8;
 
 /// Rows with less than this share of the largest weight are left out of an exact matrix. It must be far below what looks negligible:
 /// where λ and ε are small, the tails of thousands of far rows are all that holds the flat directions, and cutting
@@ -257,38 +251,4 @@ fn scatter(matrix: &mut [f64], block: &[f64], stride: usize, width: usize, k: us
             upper.iter_mut().zip(block[j..].iter().step_by(stride)).for_each(|(o, e)| *o -= e);
         }
     }
-}
-
-fn parallelism(size: usize) -> Par {
-    if size < 256 { Par::Seq } else { Par::rayon(SPLIT) }
-}
-
-/// Cholesky of the lower triangle in place; `false` if the matrix is not positive definite within rounding.
-pub(crate) fn factor(matrix: &mut [f64], size: usize) -> bool {
-    let par = parallelism(size);
-    let scale = (0..size).map(|j| matrix[j * size + j]).fold(0.0, f64::max);
-    let view = MatMut::from_column_major_slice_mut(matrix, size, size);
-    let params = Default::default();
-    let mut buffer = MemBuffer::new(llt::factor::cholesky_in_place_scratch::<f64>(size, par, params));
-    let regularization = llt::factor::LltRegularization {
-        dynamic_regularization_delta: f64::EPSILON * scale,
-        dynamic_regularization_epsilon: 1e-2 * f64::EPSILON * f64::EPSILON * scale,
-    };
-    let done = llt::factor::cholesky_in_place(view, regularization, par, MemStack::new(&mut buffer), params).is_ok();
-    // A replaced pivot can blow up what is left of the matrix.
-    done && (0..size).all(|j| matrix[j * size + j].is_finite())
-}
-
-/// Both triangular solves with a matrix from [`factor`].
-pub(crate) fn solve_factored(matrix: &[f64], size: usize, rhs: &mut [f64]) {
-    // Bound by memory and short: threads would spend their time waiting for each other.
-    let par = if size < 4096 { Par::Seq } else { Par::rayon(SPLIT) };
-    let mut buffer = MemBuffer::new(llt::solve::solve_in_place_scratch::<f64>(size, 1, par));
-    let view = MatRef::from_column_major_slice(matrix, size, size);
-    llt::solve::solve_in_place(
-        view,
-        MatMut::from_column_major_slice_mut(rhs, size, 1),
-        par,
-        MemStack::new(&mut buffer),
-    );
 }

@@ -6,6 +6,7 @@
 
 mod active;
 mod cg;
+mod cholesky;
 mod dense;
 mod entries;
 mod outer;
@@ -18,8 +19,8 @@ use crate::penalty::Curvature;
 use crate::risk::Risk;
 
 use active::Active;
+pub(super) use cholesky::{factor, solve_factored};
 use dense::Dense;
-pub(super) use dense::{factor, solve_factored};
 pub(crate) use products::Shared;
 use single::Single;
 
@@ -50,6 +51,8 @@ pub(crate) struct System {
     active: Option<Active>,
     /// Set while single precision is good enough for products.
     single: Option<Single>,
+    /// How many systems in a row it solved without mending.
+    trusted: usize,
 }
 
 /// How a solve went.
@@ -61,7 +64,7 @@ pub(crate) struct Solve {
 impl System {
     pub(crate) fn new(risk: &Risk<'_>) -> Self {
         let costs = Costs::of(risk);
-        let mut system = Self { costs, dense: None, active: None, single: None };
+        let mut system = Self { costs, dense: None, active: None, single: None, trusted: 0 };
         if system.costs.break_even() < 3.0 {
             system.dense = Some(Dense::new(risk, system.costs.lump));
         } else {
@@ -121,8 +124,10 @@ impl System {
     ) -> Option<usize> {
         // Single precision need not meet the goal to the last digit.
         const SLACK: f64 = 4.0;
+        // Where so many systems went well, one that asks for two digits is not checked. A bad step would only be a short one.
+        const USUAL: usize = 2;
         let active = self.active.as_mut()?;
-        active.prepare(a);
+        active.prepare(a, self.single.as_ref());
         step.fill(0.0);
         let mut residual = negated(grad);
         let mut invert = |r: &[f64], out: &mut [f64]| active.apply(a, r, out);
@@ -133,6 +138,9 @@ impl System {
         };
         let multiply = |v: &[f64], out: &mut [f64]| single.apply(a, v, out);
         let rough = cg::solve(multiply, &mut invert, residual.clone(), goal, step, go_on);
+        if self.trusted >= USUAL && forcing >= 1e-2 {
+            return Some(rough.products);
+        }
         let mut product = vec![0.0; step.len()];
         exact(step, &mut product);
         axpy(-1.0, &product, &mut residual);
@@ -143,6 +151,7 @@ impl System {
             residual = negated(grad);
         }
         let mended = cg::solve(exact, invert, residual, |_| SLACK * rough.goal, step, go_on);
+        self.trusted = if mended.products == 0 { self.trusted + 1 } else { 0 };
         if 2 * mended.products > rough.products {
             self.single = None;
         }
