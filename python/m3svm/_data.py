@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import check_array
+from sklearn.utils import check_array, check_X_y
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import validate_data
 
+from ._columns import Columns, columns_of
+
 # Single and double precision are used as they are; everything else becomes double.
-_CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
+_CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 
 
 class TrainingData(NamedTuple):
@@ -31,12 +33,12 @@ class TrainingData(NamedTuple):
 
 
 def training_data(estimator: Any, X: Any, y: Any, sample_weight: Any) -> TrainingData:
-    """Checks what was passed to ``fit``. C-contiguous arrays and CSR matrices are not copied."""
-    X, y = validate_data(estimator, X, y, **_CHECKS)
+    """Checks what was passed to ``fit``. Arrays in row or column order, CSR matrices and tables of numbers are not copied."""
+    X, y = _checked(estimator, X, y, reset=True)
     check_classification_targets(y)
     classes, numbers = np.unique(y, return_inverse=True)
     weight = None if sample_weight is None else _weights(sample_weight, X.shape[0])
-    return TrainingData(_aligned(X), numbers.astype(np.uint32), classes, weight)
+    return TrainingData(X, numbers.astype(np.uint32), classes, weight)
 
 
 def known_classes(estimator: Any, classes: Any) -> NDArray[Any]:
@@ -54,18 +56,23 @@ def known_classes(estimator: Any, classes: Any) -> NDArray[Any]:
 
 def batch_data(estimator: Any, X: Any, y: Any, sample_weight: Any, classes: NDArray[Any]) -> TrainingData:
     """Checks what was passed to ``partial_fit``: as ``training_data``, for classes that are known already."""
-    X, y = validate_data(estimator, X, y, reset=not hasattr(estimator, "n_features_in_"), **_CHECKS)
+    X, y = _checked(estimator, X, y, reset=not hasattr(estimator, "n_features_in_"))
     check_classification_targets(y)
     unknown = ~np.isin(y, classes)
     if unknown.any():
         raise ValueError(f"y has labels that are not among the classes: {np.unique(y[unknown]).tolist()[:5]}")
     weight = None if sample_weight is None else _weights(sample_weight, X.shape[0])
-    return TrainingData(_aligned(X), np.searchsorted(classes, y).astype(np.uint32), classes, weight)
+    return TrainingData(X, np.searchsorted(classes, y).astype(np.uint32), classes, weight)
 
 
 def features(estimator: Any, X: Any) -> Any:
     """Checks what was passed to ``predict`` and its like."""
-    return _aligned(validate_data(estimator, X, reset=False, **_CHECKS))
+    columns = columns_of(X)
+    if columns is None:
+        return _aligned(validate_data(estimator, X, reset=False, **_CHECKS))
+    validate_data(estimator, X, reset=False, skip_check_array=True)
+    check_array(_shaped_like(columns), ensure_all_finite=False, estimator=estimator, input_name="X")
+    return columns
 
 
 def class_names(classes: NDArray[Any]) -> list[str]:
@@ -103,6 +110,25 @@ def _weights(sample_weight: Any, rows: int) -> NDArray[np.float64]:
     return np.require(weight, requirements=["C", "A"])
 
 
+def _checked(estimator: Any, X: Any, y: Any, reset: bool) -> tuple[Any, Any]:
+    """X and y as scikit-learn checks them. Its conversions would copy tables: these are checked for names and size, and their
+    values where they are read."""
+    columns = columns_of(X)
+    if columns is None:
+        X, y = validate_data(estimator, X, y, reset=reset, **_CHECKS)
+        return _aligned(X), y
+    validate_data(estimator, X, y, reset=reset, skip_check_array=True)
+    _, y = check_X_y(_shaped_like(columns), y, ensure_all_finite=False, estimator=estimator)
+    return columns, y
+
+
+def _shaped_like(columns: Columns) -> NDArray[np.float64]:
+    """An array of that shape which takes no memory."""
+    return np.broadcast_to(np.zeros(()), columns.shape)
+
+
 def _aligned(X: Any) -> Any:
-    """X in aligned memory; only arrays that were cut out of byte buffers are not."""
-    return X if sparse.issparse(X) else np.require(X, requirements=["C", "A"])
+    """X with rows or columns in one piece each; only cut-outs of arrays and arrays in byte buffers need a copy for that."""
+    if sparse.issparse(X) or (X.flags.aligned and (X.flags.c_contiguous or X.strides[0] == X.itemsize)):
+        return X
+    return np.require(X, requirements=["C", "A"])

@@ -1,12 +1,15 @@
-//! X as Python holds it: a C-contiguous NumPy array, or a SciPy matrix in compressed rows. Values are never copied.
+//! X as Python holds it: a NumPy array in row or column order, the columns of a table, or a SciPy matrix in compressed rows. Values are
+//! never copied.
 //!
 //! Column numbers of 32 bits are used where they lie; those of 64 bits are narrowed into a copy, because the library counts columns
 //! in 32 bits. Row pointers are the other way round: there are few of them, and 64 bits are what the library wants.
 
 use std::borrow::Cow;
 
-use m3svm::Features;
-use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use m3svm::{Column, Features, Values};
+use numpy::ndarray::Axis;
+use numpy::{Element, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use crate::error::{exception, invalid};
@@ -20,6 +23,15 @@ pub(crate) enum Matrix<'py> {
     Single(PyReadonlyArray2<'py, f32>),
     #[pyo3(transparent, annotation = "CSR matrix")]
     Sparse(Sparse<'py>),
+    #[pyo3(transparent, annotation = "columns of a table")]
+    Table(Table<'py>),
+}
+
+/// The attributes of `m3svm._columns.Columns`.
+#[derive(FromPyObject)]
+pub(crate) struct Table<'py> {
+    shape: (usize, usize),
+    parts: Vec<Vec<TableColumn<'py>>>,
 }
 
 /// The attributes of `scipy.sparse.csr_matrix` and `csr_array`.
@@ -52,18 +64,75 @@ impl Matrix<'_> {
     /// The matrix as the library sees it, borrowed and checked.
     pub(crate) fn features(&self) -> PyResult<Features<'_>> {
         match self {
-            Self::Double(x) => {
-                let [rows, columns] = [x.shape()[0], x.shape()[1]];
-                Features::dense(slice(x.as_slice())?, rows, columns).map_err(exception)
-            }
-            Self::Single(x) => {
-                let [rows, columns] = [x.shape()[0], x.shape()[1]];
-                Features::dense(slice(x.as_slice())?, rows, columns).map_err(exception)
-            }
+            Self::Double(x) => dense(x),
+            Self::Single(x) => dense(x),
+            Self::Table(x) => x.features(),
             Self::Sparse(x) => x.features(),
         }
     }
 }
+
+/// An array in row order, or with columns that lie in one piece each.
+fn dense<'a, T: Element>(x: &'a PyReadonlyArray2<'_, T>) -> PyResult<Features<'a>>
+where
+    &'a [T]: Into<Values<'a>> + Into<Column<'a>>,
+{
+    let (rows, columns) = (x.shape()[0], x.shape()[1]);
+    if x.is_c_contiguous() {
+        return Features::dense(slice(x.as_slice())?, rows, columns).map_err(exception);
+    }
+    // Views of memory that is not aligned would be undefined.
+    if !x.is_aligned() {
+        return Err(scattered());
+    }
+    let all = x.as_array();
+    let column = |j| all.index_axis_move(Axis(1), j).to_slice().map(Into::into).ok_or_else(scattered);
+    let columns: Vec<Column<'a>> = (0..columns).map(column).collect::<PyResult<_>>()?;
+    Features::columns(columns).map_err(exception)
+}
+
+impl Table<'_> {
+    fn features(&self) -> PyResult<Features<'_>> {
+        let part =
+            |columns: &'_ Vec<TableColumn<'_>>| columns.iter().map(TableColumn::view).collect::<PyResult<Vec<_>>>();
+        let parts = self.parts.iter().map(part).collect::<PyResult<_>>()?;
+        let x = Features::column_parts(parts, self.shape.1).map_err(exception)?;
+        if x.rows() != self.shape.0 {
+            return Err(invalid(format!("the columns have {} rows, not {}", x.rows(), self.shape.0)));
+        }
+        Ok(x)
+    }
+}
+
+/// Types of columns: those of the library.
+macro_rules! table_columns {
+    ($($kind:ident $number:ty),*) => {
+        enum TableColumn<'py> {
+            $($kind(PyReadonlyArray1<'py, $number>),)*
+        }
+
+        impl TableColumn<'_> {
+            fn view(&self) -> PyResult<Column<'_>> {
+                match self {
+                    $(Self::$kind(values) => slice(values.as_slice()).map(Column::from),)*
+                }
+            }
+        }
+
+        impl<'py> FromPyObject<'_, 'py> for TableColumn<'py> {
+            type Error = PyErr;
+
+            fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+                $(if object.cast::<PyArray1<$number>>().is_ok() {
+                    return Ok(Self::$kind(object.extract()?));
+                })*
+                Err(PyTypeError::new_err("a column must be an array of numbers"))
+            }
+        }
+    };
+}
+
+table_columns!(Double f64, Single f32, Int64 i64, Int32 i32, Int16 i16, Int8 i8, Uint64 u64, Uint32 u32, Uint16 u16, Uint8 u8, Bool bool);
 
 impl Sparse<'_> {
     fn features(&self) -> PyResult<Features<'_>> {
@@ -120,5 +189,9 @@ impl Integers<'_> {
 
 /// The numbers of an array that lie one after the other.
 pub(crate) fn slice<T, E>(numbers: Result<&[T], E>) -> PyResult<&[T]> {
-    numbers.map_err(|_| invalid("arrays must be C-contiguous and aligned"))
+    numbers.map_err(|_| scattered())
+}
+
+fn scattered() -> PyErr {
+    invalid("the rows or the columns of arrays must be contiguous and aligned")
 }

@@ -4,7 +4,6 @@ use crate::features::Features;
 
 /// Some columns of a feature matrix, and the column of ones that belongs to the intercept behind the last feature.
 pub(crate) struct Columns {
-    rows: usize,
     store: Vec<Stored>,
 }
 
@@ -29,7 +28,7 @@ impl Columns {
     pub(crate) fn new(x: &Features<'_>) -> Self {
         let mut store: Vec<Stored> = (0..x.cols()).map(|_| Stored::Missing).collect();
         store.push(Stored::Dense(vec![1.0; x.rows()]));
-        Self { rows: x.rows(), store }
+        Self { store }
     }
 
     /// Copies the columns of `features` that are not here yet.
@@ -44,7 +43,7 @@ impl Columns {
                 wanted = true;
                 continue;
             }
-            self.store[j] = Stored::Dense((0..self.rows).map(|i| x.get(i, j)).collect());
+            self.store[j] = Stored::Dense(x.column(j));
         }
         if wanted {
             self.fill_sparse(x);
@@ -55,8 +54,8 @@ impl Columns {
     fn fill_sparse(&mut self, x: &Features<'_>) {
         let open: Vec<bool> =
             self.store.iter().map(|s| matches!(s, Stored::Sparse(rows, _) if rows.is_empty())).collect();
-        for i in 0..self.rows {
-            x.for_each_in_row(i, |j, value| {
+        x.for_each_row(|i, row| {
+            row.for_each(|j, value| {
                 let Stored::Sparse(rows, values) = &mut self.store[j] else { return };
                 if !open[j] {
                     return;
@@ -70,7 +69,7 @@ impl Columns {
                     }
                 }
             });
-        }
+        });
     }
 
     /// Column `j`; the ones for the number of features. Empty if it was not fetched.

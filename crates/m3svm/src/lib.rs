@@ -88,7 +88,7 @@ pub mod text;
 pub use certificate::Certificate;
 pub use dataset::Dataset;
 pub use error::{Error, Result};
-pub use features::{Features, Values};
+pub use features::{Column, Features, Values};
 pub use loss::{AnyLoss, Loss};
 pub use method::Method;
 pub use model::{Model, Training};

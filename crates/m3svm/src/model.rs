@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::certificate::Certificate;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::features::Features;
+use crate::features::{Features, Room};
+use crate::kernel::repeat_row;
 use crate::partition::Partition;
 use crate::scale::Scaler;
 use crate::scheme::{Scheme, votes};
@@ -379,8 +380,13 @@ pub(crate) fn raw_scores(x: &Features<'_>, weights: &[f64], intercept: &[f64]) -
     let mut z = vec![0.0; x.rows() * c];
     let partition = Partition::new(x.rows(), x.stored() / x.rows().max(1) + c, 1);
     partition.map_mut(&mut z, c, |range, z| {
-        z.chunks_exact_mut(c).for_each(|row| row.copy_from_slice(intercept));
-        x.mul_add(range, weights, c, z);
+        repeat_row(intercept, z);
+        let mut room = Room::default();
+        for block in partition.blocks(range.clone()) {
+            let at = (block.start - range.start) * c;
+            let len = block.len() * c;
+            x.block(block, &mut room).mul_add(weights, c, &mut z[at..at + len]);
+        }
     });
     z
 }

@@ -27,9 +27,7 @@ impl Reduction {
             return None;
         }
         let mut transposed = Mat::<f64>::zeros(d, n);
-        for i in 0..n {
-            risk.x.for_each_in_row(i, |j, v| transposed[(j, i)] += v);
-        }
+        risk.x.for_each_row(|i, row| row.for_each(|j, v| transposed[(j, i)] += v));
         let qr = transposed.qr();
         let (basis, r) = (qr.compute_thin_Q(), qr.thin_R());
         let mut values = vec![0.0; n * n];

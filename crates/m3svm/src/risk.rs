@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::certificate::Certificate;
 use crate::dataset::Dataset;
-use crate::features::Features;
+use crate::features::{Block, Features, Room};
 use crate::kernel::{add_rows, axpy, dot, repeat_row};
 use crate::loss::{Loss, Shape};
 use crate::objective::Objective;
@@ -126,21 +126,21 @@ impl<'a> Risk<'a> {
         self.weights.as_ref().map_or(1.0, |w| w[i])
     }
 
-    /// `z = X·W + 1bᵀ` for a range of rows.
-    fn block_scores(&self, rows: Range<usize>, theta: &[f64], z: &mut [f64]) {
+    /// `z = X·W + 1bᵀ` for a block of rows.
+    fn block_scores(&self, x: &Block<'_>, theta: &[f64], z: &mut [f64]) {
         let (w, b) = theta.split_at(self.weights_len());
         if self.intercept {
             repeat_row(b, z);
         } else {
             z.fill(0.0);
         }
-        self.x.mul_add(rows, w, self.classes, z);
+        x.mul_add(w, self.classes, z);
     }
 
-    /// `out += X̃ᵀ·G` for a range of rows, intercept row included.
-    fn block_pull(&self, rows: Range<usize>, g: &[f64], out: &mut [f64]) {
+    /// `out += X̃ᵀ·G` for a block of rows, intercept row included.
+    fn block_pull(&self, x: &Block<'_>, g: &[f64], out: &mut [f64]) {
         let (w, b) = out.split_at_mut(self.weights_len());
-        self.x.t_mul_add(rows, g, self.classes, w);
+        x.t_mul_add(g, self.classes, w);
         if self.intercept {
             add_rows(g, b);
         }
@@ -150,31 +150,33 @@ impl<'a> Risk<'a> {
     pub(crate) fn scores(&self, theta: &[f64], z: &mut [f64]) {
         let c = self.classes;
         self.partition.map_mut(z, c, |range, z| {
+            let mut room = Room::default();
             for block in self.partition.blocks(range.clone()) {
                 let at = block.start - range.start;
                 let len = block.len();
-                self.block_scores(block, theta, &mut z[at * c..(at + len) * c]);
+                self.block_scores(&self.x.block(block, &mut room), theta, &mut z[at * c..(at + len) * c]);
             }
         });
     }
 
     /// Adds X̃ᵀ·G to `out`, where `fill` writes the rows of G block by block and returns what it sums up on the way. Its second argument
-    /// is room for one block of n×c numbers.
+    /// is the block of X, its third room for one block of n×c numbers.
     fn pull_back(
         &self,
         out: &mut [f64],
-        fill: impl Fn(Range<usize>, &mut Scratch, &mut [f64]) -> LossSums + Sync,
+        fill: impl Fn(Range<usize>, &Block<'_>, &mut Scratch, &mut [f64]) -> LossSums + Sync,
     ) -> LossSums {
         let c = self.classes;
         let Some(columns) = self.columns() else {
             let parts = self.partition.map(|range| {
                 let mut part = vec![0.0; self.dim()];
                 let mut g = vec![0.0; self.partition.block() * c];
-                let (mut scratch, mut sums) = (Scratch::default(), LossSums::default());
+                let (mut room, mut scratch, mut sums) = (Room::default(), Scratch::default(), LossSums::default());
                 for block in self.partition.blocks(range) {
                     let g = &mut g[..block.len() * c];
-                    sums.add(fill(block.clone(), &mut scratch, g));
-                    self.block_pull(block, g, &mut part);
+                    let x = self.x.block(block.clone(), &mut room);
+                    sums.add(fill(block, &x, &mut scratch, g));
+                    self.block_pull(&x, g, &mut part);
                 }
                 (sums, part)
             });
@@ -184,11 +186,12 @@ impl<'a> Risk<'a> {
         let mut slopes = std::mem::take(&mut *columns.kept_slopes());
         slopes.resize(self.x.rows() * c, 0.0);
         let parts = self.partition.map_mut(&mut slopes, c, |range, g| {
-            let (mut scratch, mut sums) = (Scratch::default(), LossSums::default());
+            let (mut room, mut scratch, mut sums) = (Room::default(), Scratch::default(), LossSums::default());
             for block in self.partition.blocks(range.clone()) {
                 let at = (block.start - range.start) * c;
                 let g = &mut g[at..at + block.len() * c];
-                sums.add(fill(block, &mut scratch, g));
+                let x = self.x.block(block.clone(), &mut room);
+                sums.add(fill(block, &x, &mut scratch, g));
             }
             sums
         });
@@ -205,7 +208,7 @@ impl<'a> Risk<'a> {
 
     /// Sums the loss over given scores and adds its gradient to `grad`. The dual value, if asked for, is that of the risk's own loss.
     pub(crate) fn loss_pass(&self, loss: &dyn Loss, z: &[f64], with_dual: bool, grad: &mut [f64]) -> LossSums {
-        self.pull_back(grad, |block, scratch, g| {
+        self.pull_back(grad, |block, _, scratch, g| {
             let z = &z[block.start * self.classes..block.end * self.classes];
             self.block_loss(loss, block, z, with_dual, &mut scratch.values, g)
         })
@@ -248,7 +251,7 @@ impl<'a> Risk<'a> {
         if per == 0 {
             return None;
         }
-        Some(self.pull_back(grad, |block, _, g| {
+        Some(self.pull_back(grad, |block, _, _, g| {
             let mut sums = LossSums::default();
             for (i, g) in block.zip(g.chunks_exact_mut(c)) {
                 let (y, weight) = (self.y[i] as usize, self.weight(i));
@@ -327,9 +330,9 @@ impl<'a> Risk<'a> {
     /// `out += X̃ᵀ H X̃ v` for the stored curvature `h` of every row.
     pub(crate) fn curvature_product(&self, shape: Shape, h: &[f64], v: &[f64], out: &mut [f64]) {
         let (c, len) = (self.classes, shape.len(self.classes));
-        self.pull_back(out, |block, scratch, g| {
+        self.pull_back(out, |block, x, scratch, g| {
             scratch.scores.resize(block.len() * c, 0.0);
-            self.block_scores(block.clone(), v, &mut scratch.scores);
+            self.block_scores(x, v, &mut scratch.scores);
             g.fill(0.0);
             for (at, i) in block.enumerate() {
                 let (row, h) = (at * c..(at + 1) * c, &h[i * len..(i + 1) * len]);
@@ -346,11 +349,11 @@ impl<'a> Risk<'a> {
         penalty.value_grad(&theta[..m], self.classes, &mut grad[..m]) + self.epsilon * dot(theta, theta)
     }
 
-    /// Writes row `i` of X̃ (with the 1 of the intercept) times `scale` into `out`.
-    pub(crate) fn write_row(&self, i: usize, scale: f64, out: &mut [f64]) {
-        self.x.write_row(i, scale, &mut out[..self.x.cols()]);
+    /// Writes rows of X̃ (with the 1 of the intercept) into `out`, the i-th of them from i·stride on.
+    pub(crate) fn write_rows(&self, rows: &[u32], stride: usize, out: &mut [f64]) {
+        self.x.write_rows(rows, stride, out);
         if self.intercept {
-            out[self.x.cols()] = scale;
+            out.chunks_exact_mut(stride).take(rows.len()).for_each(|row| row[self.x.cols()] = 1.0);
         }
     }
 
@@ -408,9 +411,9 @@ impl Objective for Risk<'_> {
         let c = self.classes;
         grad.fill(0.0);
         // Scores, loss and gradient share one pass: a block of rows is multiplied, scored and pulled back while in cache.
-        let sums = self.pull_back(grad, |block, scratch, g| {
+        let sums = self.pull_back(grad, |block, x, scratch, g| {
             scratch.scores.resize(block.len() * c, 0.0);
-            self.block_scores(block.clone(), theta, &mut scratch.scores);
+            self.block_scores(x, theta, &mut scratch.scores);
             self.block_loss(self.loss, block, &scratch.scores, false, &mut scratch.values, g)
         });
         sums.value + self.penalty_grad(self.penalty, theta, grad)
@@ -432,12 +435,12 @@ impl Objective for Risk<'_> {
     fn hess_vec(&self, theta: &[f64], v: &[f64], out: &mut [f64]) {
         let (c, m) = (self.classes, self.weights_len());
         out.fill(0.0);
-        self.pull_back(out, |block, scratch, g| {
+        self.pull_back(out, |block, x, scratch, g| {
             let Scratch { scores: z, more: s, .. } = scratch;
             z.resize(block.len() * c, 0.0);
             s.resize(block.len() * c, 0.0);
-            self.block_scores(block.clone(), theta, z);
-            self.block_scores(block.clone(), v, s);
+            self.block_scores(x, theta, z);
+            self.block_scores(x, v, s);
             for (at, i) in block.enumerate() {
                 let row = at * c..(at + 1) * c;
                 self.loss.hess_vec(&z[row.clone()], self.y[i] as usize, &s[row.clone()], &mut g[row.clone()]);

@@ -123,33 +123,33 @@ impl Stats {
         let mut rows_used = 0usize;
         let mut stored = vec![0usize; d];
         let weight = |i: usize| weights.map_or(1.0, |w| w[i]);
-        for i in 0..x.rows() {
+        x.for_each_row(|i, row| {
             let w = weight(i);
             if w == 0.0 {
-                continue;
+                return;
             }
             total += w;
             rows_used += 1;
             // A running mean cannot overflow where a sum of huge values would.
             if x.is_sparse() {
-                x.for_each_in_row(i, |j, v| {
+                row.for_each(|j, v| {
                     min[j] = min[j].min(v);
                     max[j] = max[j].max(v);
                     mass[j] += w;
                     mean[j] += (v - mean[j]) * (w / mass[j]);
                     stored[j] += 1;
                 });
-                continue;
+                return;
             }
             // The same with one division for the whole row.
             let share = w / total;
             let (min, max, mean) = (&mut min[..d], &mut max[..d], &mut mean[..d]);
-            x.for_each_in_row(i, |j, v| {
+            row.for_each(|j, v| {
                 min[j] = min[j].min(v);
                 max[j] = max[j].max(v);
                 mean[j] += (v - mean[j]) * share;
             });
-        }
+        });
         if !x.is_sparse() {
             mass.fill(total);
             stored.fill(rows_used);
@@ -165,12 +165,12 @@ impl Stats {
         let unit: Vec<f64> = min.iter().zip(&max).map(|(a, b)| a.abs().max(b.abs()).max(f64::MIN_POSITIVE)).collect();
         // Second pass around the mean: the textbook one-pass formula loses all digits when mean ≫ spread.
         let mut square = vec![0.0; d];
-        for i in 0..x.rows() {
+        x.for_each_row(|i, row| {
             let w = weight(i);
             if w > 0.0 {
-                x.for_each_in_row(i, |j, v| square[j] += w * ((v - mean[j]) / unit[j]).powi(2));
+                row.for_each(|j, v| square[j] += w * ((v - mean[j]) / unit[j]).powi(2));
             }
-        }
+        });
         for j in 0..d {
             square[j] += (total - mass[j]) * (mean[j] / unit[j]).powi(2);
         }

@@ -153,8 +153,8 @@ fn header(about: &Value, data: &Dataset<'_>, groups: Option<&[u32]>) -> String {
 
 fn checksum(data: &Dataset<'_>, groups: Option<&[u32]>) -> u32 {
     let mut sum = crc32fast::Hasher::new();
-    for i in 0..data.rows() {
-        data.x().for_each_in_row(i, |j, v| {
+    data.x().for_each_row(|i, row| {
+        row.for_each(|j, v| {
             sum.update(&(j as u64).to_le_bytes());
             sum.update(&v.to_le_bytes());
         });
@@ -162,7 +162,7 @@ fn checksum(data: &Dataset<'_>, groups: Option<&[u32]>) -> u32 {
         let weight = data.weights().map_or(1.0, |w| w[i]);
         sum.update(&[data.y()[i].to_le_bytes(), group.to_le_bytes()].concat());
         sum.update(&weight.to_le_bytes());
-    }
+    });
     data.classes().iter().for_each(|name| sum.update(format!("{name}\n").as_bytes()));
     sum.finalize()
 }

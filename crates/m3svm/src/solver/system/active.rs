@@ -92,9 +92,7 @@ impl Active {
     pub(crate) fn new(risk: &Risk<'_>) -> Self {
         let (n, d) = (risk.x.rows(), risk.x.cols());
         let mut squares = vec![0.0; d];
-        for i in 0..n {
-            risk.x.for_each_in_row(i, |j, v| squares[j] += v * v / n as f64);
-        }
+        risk.x.for_each_row(|_, row| row.for_each(|j, v| squares[j] += v * v / n as f64));
         let spread = squares.iter().sum::<f64>() / d.max(1) as f64;
         let alike = squares.iter().all(|s| *s == 0.0 || (spread / ALIKE..spread * ALIKE).contains(s));
         Self {

@@ -46,8 +46,8 @@ impl Dense {
         let width = risk.x.cols() + usize::from(risk.intercept);
         let mean = |rows: &Vec<u32>| {
             let mut block = vec![0.0; width * width];
-            let mut sum = Outer::new(width, &mut block);
-            rows.iter().for_each(|&i| sum.push(risk, i as usize, (1.0 / rows.len() as f64).sqrt()));
+            let mut sum = Outer::new(risk, width, &mut block);
+            rows.iter().for_each(|&i| sum.push(i as usize, (1.0 / rows.len() as f64).sqrt()));
             sum.finish();
             block
         };
@@ -176,7 +176,7 @@ impl Dense {
     fn pair_block(&self, a: &Matrix<'_>, pair: usize, k: usize, l: usize, cut: f64) -> Vec<f64> {
         let (c, len, width) = (a.risk.classes, a.shape.len(a.risk.classes), self.width);
         let mut block = vec![0.0; width * width];
-        let mut sum = Outer::new(width, &mut block);
+        let mut sum = Outer::new(a.risk, width, &mut block);
         // By the class of the row.
         let mut light = vec![0.0; c];
         match a.shape {
@@ -185,7 +185,7 @@ impl Dense {
                     for &i in &self.members[m] {
                         let weight = a.h[i as usize * c + other];
                         if weight > cut {
-                            sum.push(a.risk, i as usize, weight.sqrt());
+                            sum.push(i as usize, weight.sqrt());
                         } else {
                             light[m] += weight;
                         }
@@ -202,7 +202,7 @@ impl Dense {
                         let y = a.risk.y[i] as usize;
                         let weight = sign * shape.pair(h, y, k, l);
                         if weight > cut {
-                            sum.push(a.risk, i, weight.sqrt());
+                            sum.push(i, weight.sqrt());
                         } else if self.is_lumped() {
                             light[y] += weight;
                         }

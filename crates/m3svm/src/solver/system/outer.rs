@@ -16,7 +16,10 @@ use crate::risk::Risk;
 pub(super) struct Outer<'b> {
     width: usize,
     pub(super) sign: f64,
-    filled: usize,
+    risk: &'b Risk<'b>,
+    /// The rows that come next, and their factors s.
+    rows: Vec<u32>,
+    scales: Vec<f64>,
     panel: Vec<f64>,
     block: &'b mut [f64],
 }
@@ -24,24 +27,29 @@ pub(super) struct Outer<'b> {
 impl<'b> Outer<'b> {
     const ROWS: usize = 128;
 
-    pub(super) fn new(width: usize, block: &'b mut [f64]) -> Self {
-        Self { width, sign: 1.0, filled: 0, panel: vec![0.0; width * Self::ROWS], block }
+    pub(super) fn new(risk: &'b Risk<'b>, width: usize, block: &'b mut [f64]) -> Self {
+        let panel = vec![0.0; width * Self::ROWS];
+        Self { width, sign: 1.0, risk, rows: Vec::new(), scales: Vec::new(), panel, block }
     }
 
-    pub(super) fn push(&mut self, risk: &Risk<'_>, i: usize, scale: f64) {
-        risk.write_row(i, scale, &mut self.panel[self.filled * self.width..(self.filled + 1) * self.width]);
-        self.filled += 1;
-        if self.filled == Self::ROWS {
+    pub(super) fn push(&mut self, i: usize, scale: f64) {
+        self.rows.push(i as u32);
+        self.scales.push(scale);
+        if self.rows.len() == Self::ROWS {
             self.finish();
         }
     }
 
     pub(super) fn finish(&mut self) {
-        if self.filled == 0 {
+        let filled = self.rows.len();
+        if filled == 0 {
             return;
         }
-        let rows = &self.panel[..self.filled * self.width];
-        let panel = MatRef::from_row_major_slice(rows, self.filled, self.width);
+        let rows = &mut self.panel[..filled * self.width];
+        self.risk.write_rows(&self.rows, self.width, rows);
+        let scaled = rows.chunks_exact_mut(self.width).zip(&self.scales);
+        scaled.for_each(|(row, scale)| row.iter_mut().for_each(|x| *x *= scale));
+        let panel = MatRef::from_row_major_slice(rows, filled, self.width);
         triangular::matmul(
             MatMut::from_column_major_slice_mut(self.block, self.width, self.width),
             BlockStructure::TriangularLower,
@@ -53,7 +61,8 @@ impl<'b> Outer<'b> {
             self.sign,
             Par::Seq,
         );
-        self.filled = 0;
+        self.rows.clear();
+        self.scales.clear();
     }
 }
 
@@ -86,25 +95,26 @@ impl ClassSums {
         self.sums.resize((c - 1) * width * stride, 0.0);
         let mut panel = vec![0.0; ROWS * stride];
         let mut weights = vec![0.0; ROWS * (c - 1)];
-        let mut filled = 0;
+        let mut used = Vec::with_capacity(ROWS);
         for &i in rows {
             let h = &a.h[i as usize * c..(i as usize + 1) * c];
             if h.iter().all(|h| *h <= cut) {
                 continue;
             }
-            a.risk.write_row(i as usize, 1.0, &mut panel[filled * stride..filled * stride + width]);
-            let others = &mut weights[filled * (c - 1)..(filled + 1) * (c - 1)];
+            let others = &mut weights[used.len() * (c - 1)..(used.len() + 1) * (c - 1)];
             others[..class].copy_from_slice(&h[..class]);
             others[class..].copy_from_slice(&h[class + 1..]);
-            filled += 1;
-            if filled == ROWS {
+            used.push(i);
+            if used.len() == ROWS {
+                a.risk.write_rows(&used, stride, &mut panel);
                 self.add(&panel, &weights);
-                filled = 0;
+                used.clear();
             }
         }
+        a.risk.write_rows(&used, stride, &mut panel);
         // An odd row is followed by one of weight 0.
-        weights[filled * (c - 1)..].fill(0.0);
-        let filled = filled.next_multiple_of(2);
+        weights[used.len() * (c - 1)..].fill(0.0);
+        let filled = used.len().next_multiple_of(2);
         self.add(&panel[..filled * stride], &weights[..filled * (c - 1)]);
     }
 

@@ -50,7 +50,7 @@ impl Products {
         for (rows, ends) in members.iter().zip(ends.windows(2)) {
             let (n, spans) = (rows.len(), &mut spans[ends[0]..ends[1]]);
             for (at, &i) in rows.iter().enumerate() {
-                risk.write_row(i as usize, 1.0, &mut row);
+                risk.write_rows(&[i], width, &mut row);
                 let mut first = 0;
                 for j in 0..width {
                     let column = &mut packed[first..first + width - j];

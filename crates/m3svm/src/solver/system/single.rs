@@ -28,10 +28,8 @@ impl Single {
         if risk.x.is_sparse() || super::many_rows(risk) || !Self::WORTH.contains(&risk.x.stored()) {
             return None;
         }
-        let mut x = vec![0.0; risk.x.stored()];
-        for (i, row) in x.chunks_exact_mut(risk.x.cols()).enumerate() {
-            risk.x.for_each_in_row(i, |j, v| row[j] = v as f32);
-        }
+        let mut x = Vec::with_capacity(risk.x.stored());
+        risk.x.for_each_row(|_, row| row.for_each(|_, v| x.push(v as f32)));
         Some(Self { x })
     }
 

@@ -1,0 +1,175 @@
+//! Some consecutive rows of X in the form that kernels take, and products with them.
+//!
+//! This is where storages become alike. Dense f64 and compressed rows are used where they lie. Rows of columns are gathered into a
+//! [`Room`] first, and then are rows like all others: they give the same bits.
+
+use std::ops::Range;
+
+use super::values::Slice;
+use super::{Features, Store};
+use crate::kernel;
+
+/// Room for the rows of one block. Keep it from block to block.
+#[derive(Default)]
+pub(crate) struct Room {
+    double: Vec<f64>,
+    single: Vec<f32>,
+}
+
+/// Consecutive rows.
+pub(crate) struct Block<'b> {
+    cols: usize,
+    rows: Stored<'b>,
+}
+
+enum Stored<'b> {
+    Double(&'b [f64]),
+    Single(&'b [f32]),
+    Csr { indptr: &'b [usize], indices: &'b [u32], values: Slice<'b> },
+}
+
+/// One row.
+#[derive(Clone, Copy)]
+pub(crate) enum Row<'b> {
+    Double(&'b [f64]),
+    Single(&'b [f32]),
+    Sparse(&'b [u32], Slice<'b>),
+}
+
+impl Row<'_> {
+    /// Calls `f(column, value)` for every stored entry.
+    #[inline]
+    pub(crate) fn for_each(self, mut f: impl FnMut(usize, f64)) {
+        match self {
+            Self::Double(row) => row.iter().enumerate().for_each(|(j, x)| f(j, *x)),
+            Self::Single(row) => row.iter().enumerate().for_each(|(j, x)| f(j, f64::from(*x))),
+            Self::Sparse(indices, Slice::F64(values)) => {
+                indices.iter().zip(values).for_each(|(j, x)| f(*j as usize, *x));
+            }
+            Self::Sparse(indices, Slice::F32(values)) => {
+                indices.iter().zip(values).for_each(|(j, x)| f(*j as usize, f64::from(*x)));
+            }
+        }
+    }
+}
+
+impl Features<'_> {
+    /// A range of rows, ready for products. Only rows of columns need the room, all of it: ask for blocks, not for everything.
+    pub(crate) fn block<'b>(&'b self, rows: Range<usize>, room: &'b mut Room) -> Block<'b> {
+        let cols = self.cols;
+        let span = rows.start * cols..rows.end * cols;
+        let rows = match &self.store {
+            Store::Dense(values) => match values.as_ref() {
+                Slice::F64(v) => Stored::Double(&v[span]),
+                Slice::F32(v) => Stored::Single(&v[span]),
+            },
+            Store::Csr { indptr, indices, values } => {
+                Stored::Csr { indptr: &indptr[rows.start..=rows.end], indices, values: values.as_ref() }
+            }
+            Store::Columns(columns) if columns.is_single() => {
+                room.single.resize(span.len(), 0.0);
+                columns.write_range(rows, cols, &mut room.single);
+                Stored::Single(&room.single)
+            }
+            Store::Columns(columns) => {
+                room.double.resize(span.len(), 0.0);
+                columns.write_range(rows, cols, &mut room.double);
+                Stored::Double(&room.double)
+            }
+        };
+        Block { cols, rows }
+    }
+
+    /// Calls `f(i, row)` for all rows in order.
+    pub(crate) fn for_each_row(&self, mut f: impl FnMut(usize, Row<'_>)) {
+        // Columns are gathered in blocks that stay in the cache.
+        let step = match &self.store {
+            Store::Columns(_) => rows_in_cache(self.cols),
+            _ => self.rows.max(1),
+        };
+        let mut room = Room::default();
+        for first in (0..self.rows).step_by(step) {
+            let rows = first..(first + step).min(self.rows);
+            let block = self.block(rows.clone(), &mut room);
+            rows.for_each(|i| f(i, block.row(i - first)));
+        }
+    }
+
+    /// `z += X[rows]·W`; `w` is d×c and `z` is |rows|×c, both row-major. Rows of columns are gathered, all of them at once.
+    pub fn mul_add(&self, rows: Range<usize>, w: &[f64], classes: usize, z: &mut [f64]) {
+        self.block(rows, &mut Room::default()).mul_add(w, classes, z);
+    }
+
+    /// `w += X[rows]ᵀ·G`; `g` is |rows|×c and `w` is d×c, both row-major. Rows of columns are gathered, all of them at once.
+    pub fn t_mul_add(&self, rows: Range<usize>, g: &[f64], classes: usize, w: &mut [f64]) {
+        self.block(rows, &mut Room::default()).t_mul_add(g, classes, w);
+    }
+}
+
+impl Block<'_> {
+    fn row(&self, i: usize) -> Row<'_> {
+        let span = i * self.cols..(i + 1) * self.cols;
+        match self.rows {
+            Stored::Double(v) => Row::Double(&v[span]),
+            Stored::Single(v) => Row::Single(&v[span]),
+            Stored::Csr { indptr, indices, values } => {
+                let span = indptr[i]..indptr[i + 1];
+                Row::Sparse(&indices[span.clone()], values.slice(span))
+            }
+        }
+    }
+
+    /// `z += X·W` for the rows of the block; `w` is d×c and `z` has a row for each of them.
+    pub(crate) fn mul_add(&self, w: &[f64], classes: usize, z: &mut [f64]) {
+        let cols = self.cols;
+        debug_assert_eq!(w.len(), cols * classes);
+        match self.rows {
+            Stored::Double(v) => kernel::mul_add(v, cols, w, classes, z),
+            Stored::Single(v) => widened(v, cols, |first, block| {
+                let m = block.len() / cols.max(1);
+                kernel::mul_add(block, cols, w, classes, &mut z[first * classes..(first + m) * classes]);
+            }),
+            Stored::Csr { indptr, indices, values } => match values {
+                Slice::F64(v) => kernel::csr_mul_add(indptr, indices, v, w, classes, z),
+                Slice::F32(v) => kernel::csr_mul_add(indptr, indices, v, w, classes, z),
+            },
+        }
+    }
+
+    /// `w += Xᵀ·G` for the rows of the block; `g` has a row for each of them and `w` is d×c.
+    pub(crate) fn t_mul_add(&self, g: &[f64], classes: usize, w: &mut [f64]) {
+        let cols = self.cols;
+        debug_assert_eq!(w.len(), cols * classes);
+        match self.rows {
+            Stored::Double(v) => kernel::t_mul_add(v, cols, g, classes, w),
+            Stored::Single(v) => widened(v, cols, |first, block| {
+                let m = block.len() / cols.max(1);
+                kernel::t_mul_add(block, cols, &g[first * classes..(first + m) * classes], classes, w);
+            }),
+            Stored::Csr { indptr, indices, values } => match values {
+                Slice::F64(v) => kernel::csr_t_mul_add(indptr, indices, v, g, classes, w),
+                Slice::F32(v) => kernel::csr_t_mul_add(indptr, indices, v, g, classes, w),
+            },
+        }
+    }
+}
+
+/// Rows of so many numbers that make a cache-sized block.
+fn rows_in_cache(cols: usize) -> usize {
+    const BLOCK: usize = 8192;
+    (BLOCK / cols.max(1)).max(4)
+}
+
+/// Widens f32 rows to f64 a cache-sized block at a time and hands on (first row of the block, block).
+fn widened(v: &[f32], cols: usize, mut f: impl FnMut(usize, &[f64])) {
+    if cols == 0 {
+        return;
+    }
+    let step = rows_in_cache(cols);
+    let mut buffer = Vec::with_capacity((step * cols).min(v.len()));
+    for (block, v) in v.chunks(step * cols).enumerate() {
+        buffer.clear();
+        buffer.extend(v.iter().map(|x| f64::from(*x)));
+        f(block * step, &buffer);
+    }
+}

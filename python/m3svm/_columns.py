@@ -1,0 +1,142 @@
+"""Data frames and tables, which are stored by columns: taken apart into arrays that share their memory."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Columns of one table as arrays, each in pieces.
+_Pieces = list[list[NDArray[Any]]]
+
+# Shorter pieces are joined, because every one of them costs time.
+_SHORTEST = 1000
+
+# Types of columns that the library reads, by the names that Polars and Arrow give them.
+_POLARS = {"Float64", "Float32", "Boolean", *(f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64))}
+_ARROW = {"double", "float", "bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
+
+
+class Columns:
+    """A table by columns, as the extension module takes it: parts on top of each other, each with all columns."""
+
+    def __init__(self, parts: _Pieces, shape: tuple[int, int]):
+        self.parts = parts
+        self.shape = shape
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: NDArray[np.intp]) -> NDArray[Any]:
+        """A copy of some rows."""
+        single = all(column.dtype == np.float32 for part in self.parts for column in part)
+        taken = np.empty((len(rows), self.shape[1]), np.float32 if single else np.float64)
+        first = 0
+        for part in self.parts:
+            end = first + len(part[0])
+            here = np.flatnonzero((rows >= first) & (rows < end))
+            for j, column in enumerate(part):
+                taken[here, j] = column[rows[here] - first]
+            first = end
+        return taken
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """All rows: for splitters that look at them."""
+        return self[np.arange(len(self))].astype(dtype, copy=False)
+
+
+def columns_of(X: Any) -> Columns | None:
+    """The columns of a pandas or Polars data frame or of an Arrow table, without a copy.
+
+    None for everything else, and for tables with columns that are no plain numbers: scikit-learn converts them.
+    """
+    if _is_a(X, "pandas", "DataFrame"):
+        pieces = _of_pandas(X)
+    elif _is_a(X, "polars", "DataFrame"):
+        pieces = _of_polars(X)
+    elif _is_a(X, "pyarrow", "Table"):
+        pieces = _of_arrow(X)
+    else:
+        return None
+    # Frames around an array of rows have columns with gaps. Those rows need no conversion.
+    if not pieces or not all(_is_plain(piece) for column in pieces for piece in column):
+        return None
+    return Columns(_parts(pieces, X.shape[0]), tuple(X.shape))
+
+
+def _is_a(X: Any, library: str, kind: str) -> bool:
+    """Whether X is of a type of a library, which need not be installed."""
+    known = getattr(sys.modules.get(library), kind, None)
+    return known is not None and isinstance(X, known)
+
+
+def _of_pandas(frame: Any) -> _Pieces | None:
+    # Types that allow for missing values name the type of all others.
+    dtypes = [getattr(dtype, "numpy_dtype", dtype) for dtype in frame.dtypes]
+    if not all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in dtypes):
+        return None
+    columns = [frame.iloc[:, j] for j in range(len(dtypes))]
+    nullable = [hasattr(column.dtype, "numpy_dtype") and column.hasnans for column in columns]
+    _refuse_missing([(int(column.isna().argmax()), j) for j, column in enumerate(columns) if nullable[j]], frame.columns)
+    return [[column.to_numpy(dtype=dtype, copy=False)] for column, dtype in zip(columns, dtypes, strict=True)]
+
+
+def _of_polars(frame: Any) -> _Pieces | None:
+    columns = frame.get_columns()
+    if not all(str(column.dtype) in _POLARS for column in columns):
+        return None
+    missing = [(column.is_null().arg_max(), j) for j, column in enumerate(columns) if column.null_count()]
+    _refuse_missing(missing, frame.columns)
+    # Truth values are bits there and bytes here: these are copied.
+    return [[piece.to_numpy() for piece in column.get_chunks()] for column in columns]
+
+
+def _of_arrow(table: Any) -> _Pieces | None:
+    columns = table.columns
+    if not all(str(column.type) in _ARROW for column in columns):
+        return None
+    missing = [(int(column.is_null().to_numpy().argmax()), j) for j, column in enumerate(columns) if column.null_count]
+    _refuse_missing(missing, table.column_names)
+    return [
+        [piece.to_numpy(zero_copy_only=str(piece.type) != "bool") for piece in column.chunks] for column in columns
+    ]
+
+
+def _refuse_missing(places: list[tuple[int, int]], names: Any) -> None:
+    if places:
+        row, column = min(places)
+        raise ValueError(
+            f"Input X contains NaN: row {row + 1}, feature {column + 1} ({names[column]!r}): the value is missing, "
+            "expected a finite number"
+        )
+
+
+def _is_plain(piece: NDArray[Any]) -> bool:
+    """Whether numbers lie one after the other, in a type that this machine computes with."""
+    known = piece.dtype.kind in "iub" or piece.dtype in (np.float64, np.float32)
+    return known and piece.dtype.isnative and piece.flags.c_contiguous and piece.flags.aligned
+
+
+def _parts(columns: _Pieces, rows: int) -> _Pieces:
+    """Columns cut where any of them has an end, so that parts have all columns in one piece each."""
+    ends = {int(end) for column in columns for end in np.cumsum([len(piece) for piece in column])} - {0}
+    if len(ends) * _SHORTEST > rows:
+        columns = [column if len(column) == 1 else [np.concatenate(column)] for column in columns if column]
+        ends = {rows}
+    cut = [_cut(column, sorted(ends)) for column in columns]
+    return [list(part) for part in zip(*cut, strict=True)]
+
+
+def _cut(column: list[NDArray[Any]], ends: list[int]) -> list[NDArray[Any]]:
+    """The values up to each end. Every end of a piece is among them."""
+    pieces = iter(piece for piece in column if len(piece))
+    values: list[NDArray[Any]] = []
+    piece, at, first = np.empty(0), 0, 0
+    for end in ends:
+        if at == len(piece):
+            piece, at = next(pieces), 0
+        values.append(piece[at : at + end - first])
+        at, first = at + end - first, end
+    return values
