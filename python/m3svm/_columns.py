@@ -79,7 +79,9 @@ def _of_pandas(frame: Any) -> _Pieces | None:
         return None
     columns = [frame.iloc[:, j] for j in range(len(dtypes))]
     nullable = [hasattr(column.dtype, "numpy_dtype") and column.hasnans for column in columns]
-    _refuse_missing([(int(column.isna().argmax()), j) for j, column in enumerate(columns) if nullable[j]], frame.columns)
+    _refuse_missing(
+        [(int(column.isna().argmax()), j) for j, column in enumerate(columns) if nullable[j]], frame.columns
+    )
     return [[column.to_numpy(dtype=dtype, copy=False)] for column, dtype in zip(columns, dtypes, strict=True)]
 
 
@@ -99,9 +101,7 @@ def _of_arrow(table: Any) -> _Pieces | None:
         return None
     missing = [(int(column.is_null().to_numpy().argmax()), j) for j, column in enumerate(columns) if column.null_count]
     _refuse_missing(missing, table.column_names)
-    return [
-        [piece.to_numpy(zero_copy_only=str(piece.type) != "bool") for piece in column.chunks] for column in columns
-    ]
+    return [[piece.to_numpy(zero_copy_only=str(piece.type) != "bool") for piece in column.chunks] for column in columns]
 
 
 def _refuse_missing(places: list[tuple[int, int]], names: Any) -> None:

@@ -78,13 +78,14 @@ def test_single_precision_stays_single_and_agrees_within_it(table, storage):
     np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-5)
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 def test_data_frames_bring_names(table, library):
     frames = pytest.importorskip(library)
     X, y, expected = table
     names = [f"feature {j}" for j in range(5)]
-    frame = frames.DataFrame({name: X[:, j] for j, name in enumerate(names)})
-    labels = frames.Series(["abc"[k] for k in y])
+    make, column = (frames.table, frames.array) if library == "pyarrow" else (frames.DataFrame, frames.Series)
+    frame = make({name: X[:, j] for j, name in enumerate(names)})
+    labels = column(["abc"[k] for k in y])
     model = MultinomialLogisticRegression().fit(frame, labels)
     assert model.feature_names_in_.tolist() == names
     assert model.classes_.tolist() == ["a", "b", "c"]
@@ -118,6 +119,7 @@ _PEAK = """
     import numpy as np
     from scipy import sparse
     from m3svm import M3SVMClassifier
+    from m3svm._columns import columns_of
 
     warnings.simplefilter("ignore")
     random = np.random.default_rng(0)
@@ -127,11 +129,16 @@ _PEAK = """
         return int(re.search(r"VmHWM:\\s+([0-9]+)", open("/proc/self/status").read())[1])
 
     def growth(X, y, **settings):
+        size = X.data.nbytes if hasattr(X, "data") else sum(column.nbytes for part in columns_of(X).parts for column in part)
         before = peak()
         M3SVMClassifier(max_iter=2, **settings).fit(X, y).predict(X)
-        return (peak() - before) * 1024 / X.data.nbytes
+        return (peak() - before) * 1024 / size
+
+    def column(j):
+        return random.integers(-99, 99, 40_000) if j % 5 == 1 else random.standard_normal(40_000)
 
     growth(random.standard_normal((2000, 400)), np.arange(2000) % 3)  # whatever does not depend on the rows
+    {prepare}
     X = {make}
     y = np.arange(X.shape[0]) % 3
     print(growth(X, y), growth(X, y, scale="maxabs"))
@@ -140,19 +147,40 @@ _PEAK = """
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
 @pytest.mark.parametrize(
-    "make",
+    ("make", "library"),
     [
-        "random.standard_normal((40_000, 400))",
+        ("random.standard_normal((40_000, 400))", None),
         # Few enough numbers for the copy in single precision that fits with more parameters make.
-        "random.standard_normal((20_000, 400))",
-        "random.standard_normal((60_000, 400), dtype=np.float32)",
+        ("random.standard_normal((20_000, 400))", None),
+        ("random.standard_normal((60_000, 400), dtype=np.float32)", None),
         # 120 entries in every row: the features outweigh what every row and class needs, and matrices of a fixed size.
-        "sparse.csr_array((random.standard_normal(24_000_000), np.resize(np.arange(400, dtype='i4'), 24_000_000), np.arange(0, 24_000_001, 120, dtype='i4')), (200_000, 400))",
+        (
+            "sparse.csr_array((random.standard_normal(24_000_000), np.resize(np.arange(400, dtype='i4'), 24_000_000), np.arange(0, 24_000_001, 120, dtype='i4')), (200_000, 400))",
+            None,
+        ),
+        ("random.standard_normal((400, 40_000)).T", None),
+        ("pandas.DataFrame({f'f{j}': column(j) for j in range(400)}, copy=False)", "pandas"),
+        ("polars.DataFrame([polars.Series(f'f{j}', column(j)) for j in range(400)])", "polars"),
+        (
+            "pyarrow.table({f'f{j}': pyarrow.chunked_array(np.split(column(j), [9_000])) for j in range(400)})",
+            "pyarrow",
+        ),
     ],
-    ids=["double", "fewer", "single", "sparse"],
+    ids=[
+        "double",
+        "fewer",
+        "single",
+        "sparse",
+        "columns",
+        "pandas",
+        "polars",
+        "arrow",
+    ],
 )
-def test_training_and_prediction_do_not_copy_the_features(make):
-    script = textwrap.dedent(_PEAK.format(make=make))
+def test_training_and_prediction_do_not_copy_the_features(make, library):
+    if library:
+        pytest.importorskip(library)
+    script = textwrap.dedent(_PEAK.format(make=make, prepare=f"import {library}" if library else ""))
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     untouched, scaled = map(float, done.stdout.split())
     # What remains is some numbers per row and class, and the matrices of one Newton step. Scaling does need a copy, and

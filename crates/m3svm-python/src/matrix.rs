@@ -93,9 +93,8 @@ where
 
 impl Table<'_> {
     fn features(&self) -> PyResult<Features<'_>> {
-        let part =
-            |columns: &'_ Vec<TableColumn<'_>>| columns.iter().map(TableColumn::view).collect::<PyResult<Vec<_>>>();
-        let parts = self.parts.iter().map(part).collect::<PyResult<_>>()?;
+        let columns = self.parts.iter().map(|part| part.iter().map(TableColumn::view).collect());
+        let parts = columns.collect::<PyResult<Vec<Vec<Column<'_>>>>>()?;
         let x = Features::column_parts(parts, self.shape.1).map_err(exception)?;
         if x.rows() != self.shape.0 {
             return Err(invalid(format!("the columns have {} rows, not {}", x.rows(), self.shape.0)));
