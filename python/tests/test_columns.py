@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -56,7 +58,7 @@ def _arrow_in_pieces(columns):
 
     def pieces(j, values):
         cut = [min(at, len(values)) for at in cuts[j % 3]]
-        return arrow.chunked_array([values[a:b] for a, b in zip(cut[:-1], cut[1:], strict=True)])
+        return arrow.chunked_array([values[a:b] for a, b in pairwise(cut)])
 
     return arrow.table({name: pieces(j, values) for j, (name, values) in enumerate(columns.items())})
 
