@@ -76,9 +76,10 @@ class LinearClassifier(Parameters, Exports, ClassifierMixin, BaseEstimator):  # 
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-            Features. C-contiguous ``float32`` and ``float64`` arrays and the values of CSR matrices are used where
-            they lie, unless they are to be scaled; everything else is converted, which costs one copy.
+        X : array-like, data frame or CSR matrix of shape (n_samples, n_features)
+            Features. ``float32`` and ``float64`` arrays in row or column order, columns of numbers of pandas, Polars and
+            Arrow, and the values of CSR matrices are used where they lie, unless they are to be scaled; everything else
+            is converted, which costs one copy.
         y : array-like of shape (n_samples,)
             Labels of at least two classes: numbers or texts.
         sample_weight : array-like of shape (n_samples,), optional
