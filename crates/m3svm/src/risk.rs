@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::certificate::Certificate;
 use crate::dataset::Dataset;
-use crate::features::{Block, Features, Room};
+use crate::features::{Block, Features, Room, Window};
 use crate::kernel::{add_rows, axpy, dot, repeat_row};
 use crate::loss::{Loss, Shape};
 use crate::objective::Objective;
@@ -349,9 +349,9 @@ impl<'a> Risk<'a> {
         penalty.value_grad(&theta[..m], self.classes, &mut grad[..m]) + self.epsilon * dot(theta, theta)
     }
 
-    /// Writes rows of X̃ (with the 1 of the intercept) into `out`, the i-th of them from i·stride on.
-    pub(crate) fn write_rows(&self, rows: &[u32], stride: usize, out: &mut [f64]) {
-        self.x.write_rows(rows, stride, out);
+    /// Writes rows of X̃ (with the 1 of the intercept) into `out`, the i-th of them from i·stride on. `x` must hold them.
+    pub(crate) fn write_rows(&self, x: &Window<'_>, rows: &[u32], stride: usize, out: &mut [f64]) {
+        x.write_rows(rows, stride, out);
         if self.intercept {
             out.chunks_exact_mut(stride).take(rows.len()).for_each(|row| row[self.x.cols()] = 1.0);
         }

@@ -17,12 +17,14 @@ pub use column::Column;
 use column::ColumnStore;
 use values::Slice;
 pub use values::Values;
+pub(crate) use window::Window;
 
 mod block;
 mod column;
 #[cfg(test)]
 mod tests;
 mod values;
+mod window;
 
 /// Tables by columns with at most so many numbers are turned into rows: 4 MB.
 const PACKED: usize = 1 << 19;
@@ -240,7 +242,7 @@ impl<'a> Features<'a> {
     }
 
     /// Writes rows into `out`, the i-th of them from i·stride on (d numbers).
-    pub(crate) fn write_rows(&self, rows: &[u32], stride: usize, out: &mut [f64]) {
+    fn write_rows(&self, rows: &[u32], stride: usize, out: &mut [f64]) {
         let d = self.cols;
         let places = rows.iter().map(|&i| i as usize).zip(out.chunks_exact_mut(stride.max(1)));
         match &self.store {

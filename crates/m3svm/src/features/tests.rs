@@ -191,8 +191,8 @@ fn every_solver_scaling_and_shape_gives_the_same_bits_for_columns_as_for_rows() 
     let adam = |batch| AnySolver::Adam(Adam { learning_rate: 0.01, batch });
     let newton = AnySolver::Newton(Newton::default());
     // The shapes that the Newton system solves in different ways: kept products, sums by class, outer products, conjugate gradients with
-    // a kept and a new Gram matrix, the reduction to the row space.
-    let shapes = [(300, 5, 3), (9000, 12, 3), (400, 90, 3), (700, 240, 6), (2100, 200, 8), (40, 90, 3)];
+    // a kept and a new Gram matrix, the reduction to the row space. Three of them are larger than a window.
+    let shapes = [(300, 5, 3), (45_000, 12, 3), (6000, 90, 3), (700, 240, 6), (2700, 200, 8), (40, 90, 3)];
     let usual = vec![AnySolver::Auto, newton];
     let others = vec![AnySolver::Lbfgs(Lbfgs::default()), adam(None), adam(Some(60))];
     let all = shapes.map(|shape| (shape, usual.clone())).into_iter().chain([(shapes[1], others)]);

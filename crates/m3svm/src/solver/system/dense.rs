@@ -12,6 +12,7 @@ use super::cholesky::{factor, solve_factored};
 use super::outer::{ClassSums, Outer};
 use super::products::Products;
 use super::{Matrix, heavy_pairs_stand_out};
+use crate::features::Window;
 use crate::kernel::axpy;
 use crate::loss::Shape;
 use crate::risk::Risk;
@@ -44,15 +45,8 @@ impl Dense {
         let mut members = vec![Vec::new(); risk.classes];
         risk.y.iter().enumerate().for_each(|(i, k)| members[*k as usize].push(i as u32));
         let width = risk.x.cols() + usize::from(risk.intercept);
-        let mean = |rows: &Vec<u32>| {
-            let mut block = vec![0.0; width * width];
-            let mut sum = Outer::new(risk, width, &mut block);
-            rows.iter().for_each(|&i| sum.push(i as usize, (1.0 / rows.len() as f64).sqrt()));
-            sum.finish();
-            block
-        };
         let lump = lump && heavy_pairs_stand_out(risk);
-        let means = if lump { members.par_iter().map(mean).collect() } else { Vec::new() };
+        let means = if lump { means(risk, &members, width) } else { Vec::new() };
         let by_class = means.is_empty() && risk.loss.shape() == Shape::Star && width <= ClassSums::WIDEST;
         let sums = members.iter().filter(|_| by_class).map(|_| ClassSums::default()).collect();
         let kept = by_class && Products::fit_into_cache(width, risk.x.rows());
@@ -134,13 +128,34 @@ impl Dense {
         let (c, width) = (a.risk.classes, self.width);
         let mut list = Vec::new();
         crate::penalty::pairs(c, |pair, k, l| list.push((pair, k, l)));
+        // Pairs of wrong classes can weigh on each other with either sign.
+        let passes = if a.shape != Shape::Star && a.shape.pairs_are_positive() { 1 } else { 2 };
         // In batches, to bound the memory of finished blocks.
         for batch in list.chunks(16) {
-            let work = |&(pair, k, l): &(usize, usize, usize)| self.pair_block(a, pair, k, l, cut);
-            let blocks: Vec<Vec<f64>> =
-                if self.is_small(a) { batch.iter().map(work).collect() } else { batch.par_iter().map(work).collect() };
-            for (&(_, k, l), block) in batch.iter().zip(&blocks) {
-                scatter(&mut self.matrix, block, width, width, k, l, c);
+            let mut blocks: Vec<PairBlock> = batch.iter().map(|&(_, k, l)| PairBlock::new(k, l, c, width)).collect();
+            for pass in 0..passes {
+                let mut add = |x: &Window<'_>| {
+                    let add = |block: &mut PairBlock| block.add(a, &self.members, pass, x, cut);
+                    if self.is_small(a) {
+                        blocks.iter_mut().for_each(add);
+                    } else {
+                        blocks.par_iter_mut().for_each(add);
+                    }
+                };
+                if self.is_lumped() {
+                    // Few rows count one by one.
+                    add(&a.risk.x.whole());
+                } else {
+                    a.risk.x.for_each_window(add);
+                }
+            }
+            for (&(pair, k, l), sum) in batch.iter().zip(blocks) {
+                let light = sum.light;
+                let mut block = sum.sum.into_block();
+                let lumps = light.iter().zip(&self.means).filter(|(light, _)| **light > 0.0);
+                lumps.for_each(|(light, mean)| axpy(*light, mean, &mut block));
+                a.penalty.add_pair(pair, k, l, &mut block, width);
+                scatter(&mut self.matrix, &block, width, width, k, l, c);
             }
         }
     }
@@ -148,15 +163,21 @@ impl Dense {
     /// The same from the sums of each class, where rows are narrow.
     fn add_classes(&mut self, a: &Matrix<'_>, cut: f64) {
         let (c, width, stride) = (a.risk.classes, self.width, ClassSums::stride(self.width));
-        let (small, members, products) = (self.is_small(a), &self.members, &self.products);
-        let fill = |(k, sums): (usize, &mut ClassSums)| match products {
-            Some(products) => sums.fill_from(products, a, k, &members[k], width),
-            None => sums.fill(a, k, &members[k], width, cut),
+        let (small, members) = (self.is_small(a), &self.members);
+        let each = |sums: &mut [ClassSums], work: &(dyn Fn(usize, &mut ClassSums) + Sync)| {
+            if small {
+                sums.iter_mut().enumerate().for_each(|(k, sums)| work(k, sums));
+            } else {
+                sums.par_iter_mut().enumerate().for_each(|(k, sums)| work(k, sums));
+            }
         };
-        if small {
-            self.sums.iter_mut().enumerate().for_each(fill);
+        let sums = &mut self.sums;
+        if let Some(products) = &self.products {
+            each(sums, &|k, sums| sums.fill_from(products, a, k, &members[k], width));
         } else {
-            self.sums.par_iter_mut().enumerate().for_each(fill);
+            each(sums, &|k, sums| sums.begin(c, k, width));
+            a.risk.x.for_each_window(|x| each(sums, &|k, sums| sums.feed(a, x, &members[k], cut)));
+            each(sums, &|_, sums| sums.end(c));
         }
         crate::penalty::pairs(c, |pair, k, l| {
             let (before, after) = self.sums.split_at_mut(l);
@@ -171,53 +192,65 @@ impl Dense {
     fn is_small(&self, a: &Matrix<'_>) -> bool {
         self.width * a.risk.x.rows() < 1 << 14
     }
+}
 
-    /// E of one pair: lower triangle, column-major width×width.
-    fn pair_block(&self, a: &Matrix<'_>, pair: usize, k: usize, l: usize, cut: f64) -> Vec<f64> {
-        let (c, len, width) = (a.risk.classes, a.shape.len(a.risk.classes), self.width);
-        let mut block = vec![0.0; width * width];
-        let mut sum = Outer::new(a.risk, width, &mut block);
-        // By the class of the row.
-        let mut light = vec![0.0; c];
-        match a.shape {
-            Shape::Star => {
-                for (m, other) in [(k, l), (l, k)] {
-                    for &i in &self.members[m] {
-                        let weight = a.h[i as usize * c + other];
-                        if weight > cut {
-                            sum.push(i as usize, weight.sqrt());
-                        } else {
-                            light[m] += weight;
-                        }
-                    }
+/// The mean x̃x̃ᵀ of the rows of each class.
+fn means(risk: &Risk<'_>, members: &[Vec<u32>], width: usize) -> Vec<Vec<f64>> {
+    let mut sums: Vec<Outer> = members.iter().map(|_| Outer::new(width)).collect();
+    risk.x.for_each_window(|x| {
+        sums.par_iter_mut().zip(members).for_each(|(sum, rows)| {
+            let scale = (1.0 / rows.len() as f64).sqrt();
+            x.of(rows).iter().for_each(|&i| sum.push(risk, x, i as usize, scale));
+            sum.settle(risk, x);
+        });
+    });
+    sums.into_par_iter().map(Outer::into_block).collect()
+}
+
+/// The part of E of one pair that comes from rows: lower triangle, column-major width×width.
+struct PairBlock {
+    k: usize,
+    l: usize,
+    sum: Outer,
+    /// The weights of rows that were left out, by their class.
+    light: Vec<f64>,
+}
+
+impl PairBlock {
+    fn new(k: usize, l: usize, classes: usize, width: usize) -> Self {
+        Self { k, l, sum: Outer::new(width), light: vec![0.0; classes] }
+    }
+
+    /// Adds the rows of a window. Two passes: over the members of either class, or for weights of either sign.
+    fn add(&mut self, a: &Matrix<'_>, members: &[Vec<u32>], pass: usize, x: &Window<'_>, cut: f64) {
+        let (c, len, k, l) = (a.risk.classes, a.shape.len(a.risk.classes), self.k, self.l);
+        if a.shape == Shape::Star {
+            let (own, other) = if pass == 0 { (k, l) } else { (l, k) };
+            for &i in x.of(&members[own]) {
+                let weight = a.h[i as usize * c + other];
+                if weight > cut {
+                    self.sum.push(a.risk, x, i as usize, weight.sqrt());
+                } else {
+                    self.light[own] += weight;
                 }
             }
-            shape => {
-                // Pairs of wrong classes can weigh on each other with either sign.
-                let signs: &[f64] = if shape.pairs_are_positive() { &[1.0] } else { &[1.0, -1.0] };
-                for &sign in signs {
-                    sum.sign = sign;
-                    for i in 0..a.risk.x.rows() {
-                        let h = &a.h[i * len..(i + 1) * len];
-                        let y = a.risk.y[i] as usize;
-                        let weight = sign * shape.pair(h, y, k, l);
-                        if weight > cut {
-                            sum.push(i, weight.sqrt());
-                        } else if self.is_lumped() {
-                            light[y] += weight;
-                        }
-                    }
-                    sum.finish();
-                }
+            return self.sum.settle(a.risk, x);
+        }
+        let sign = if pass == 0 { 1.0 } else { -1.0 };
+        if sign != self.sum.sign {
+            self.sum.finish();
+            self.sum.sign = sign;
+        }
+        for i in x.rows() {
+            let y = a.risk.y[i] as usize;
+            let weight = sign * a.shape.pair(&a.h[i * len..(i + 1) * len], y, k, l);
+            if weight > cut {
+                self.sum.push(a.risk, x, i, weight.sqrt());
+            } else {
+                self.light[y] += weight;
             }
         }
-        sum.finish();
-        if self.is_lumped() {
-            let lumps = light.iter().zip(&self.means).filter(|(light, _)| **light > 0.0);
-            lumps.for_each(|(light, mean)| axpy(*light, mean, &mut block));
-        }
-        a.penalty.add_pair(pair, k, l, &mut block, width);
-        block
+        self.sum.settle(a.risk, x);
     }
 }
 

@@ -10,48 +10,60 @@ use pulp::Simd;
 
 use super::Matrix;
 use super::products::{FewSums, Products};
+use crate::features::Window;
 use crate::risk::Risk;
 
 /// Accumulates Σ ±s²·xxᵀ into a lower triangle, a panel of rows at a time.
-pub(super) struct Outer<'b> {
+pub(super) struct Outer {
     width: usize,
     pub(super) sign: f64,
-    risk: &'b Risk<'b>,
     /// The rows that come next, and their factors s.
     rows: Vec<u32>,
     scales: Vec<f64>,
+    /// Rows that have come, times their factors.
     panel: Vec<f64>,
-    block: &'b mut [f64],
+    filled: usize,
+    block: Vec<f64>,
 }
 
-impl<'b> Outer<'b> {
+impl Outer {
     const ROWS: usize = 128;
 
-    pub(super) fn new(risk: &'b Risk<'b>, width: usize, block: &'b mut [f64]) -> Self {
-        let panel = vec![0.0; width * Self::ROWS];
-        Self { width, sign: 1.0, risk, rows: Vec::new(), scales: Vec::new(), panel, block }
+    pub(super) fn new(width: usize) -> Self {
+        let (panel, block) = (vec![0.0; width * Self::ROWS], vec![0.0; width * width]);
+        Self { width, sign: 1.0, rows: Vec::new(), scales: Vec::new(), panel, filled: 0, block }
     }
 
-    pub(super) fn push(&mut self, i: usize, scale: f64) {
+    pub(super) fn push(&mut self, risk: &Risk<'_>, x: &Window<'_>, i: usize, scale: f64) {
         self.rows.push(i as u32);
         self.scales.push(scale);
-        if self.rows.len() == Self::ROWS {
+        if self.filled + self.rows.len() == Self::ROWS {
+            self.settle(risk, x);
             self.finish();
         }
     }
 
-    pub(super) fn finish(&mut self) {
-        let filled = self.rows.len();
-        if filled == 0 {
-            return;
-        }
-        let rows = &mut self.panel[..filled * self.width];
-        self.risk.write_rows(&self.rows, self.width, rows);
+    /// Reads the rows that were pushed; to be called before their window closes.
+    pub(super) fn settle(&mut self, risk: &Risk<'_>, x: &Window<'_>) {
+        let place = self.filled * self.width..(self.filled + self.rows.len()) * self.width;
+        let rows = &mut self.panel[place];
+        risk.write_rows(x, &self.rows, self.width, rows);
         let scaled = rows.chunks_exact_mut(self.width).zip(&self.scales);
         scaled.for_each(|(row, scale)| row.iter_mut().for_each(|x| *x *= scale));
-        let panel = MatRef::from_row_major_slice(rows, filled, self.width);
+        self.filled += self.rows.len();
+        self.rows.clear();
+        self.scales.clear();
+    }
+
+    /// Adds what is in the panel.
+    pub(super) fn finish(&mut self) {
+        if self.filled == 0 {
+            return;
+        }
+        let rows = &self.panel[..self.filled * self.width];
+        let panel = MatRef::from_row_major_slice(rows, self.filled, self.width);
         triangular::matmul(
-            MatMut::from_column_major_slice_mut(self.block, self.width, self.width),
+            MatMut::from_column_major_slice_mut(&mut self.block, self.width, self.width),
             BlockStructure::TriangularLower,
             Accum::Add,
             panel.transpose(),
@@ -61,8 +73,13 @@ impl<'b> Outer<'b> {
             self.sign,
             Par::Seq,
         );
-        self.rows.clear();
-        self.scales.clear();
+        self.filled = 0;
+    }
+
+    /// The sum.
+    pub(super) fn into_block(mut self) -> Vec<f64> {
+        self.finish();
+        self.block
     }
 }
 
@@ -76,6 +93,11 @@ pub(super) struct ClassSums {
     width: usize,
     stride: usize,
     sums: Vec<f64>,
+    /// Rows that come next, those that have come, and the weights of both.
+    rows: Vec<u32>,
+    panel: Vec<f64>,
+    filled: usize,
+    weights: Vec<f64>,
 }
 
 impl ClassSums {
@@ -87,35 +109,48 @@ impl ClassSums {
         width.next_multiple_of(8)
     }
 
-    /// Makes the sums of `rows`, which are of one class, leaving out rows without a weight above `cut`.
-    pub(super) fn fill(&mut self, a: &Matrix<'_>, class: usize, rows: &[u32], width: usize, cut: f64) {
-        let (c, stride) = (a.risk.classes, Self::stride(width));
-        (self.class, self.width, self.stride) = (class, width, stride);
+    /// Begins with no rows.
+    pub(super) fn begin(&mut self, classes: usize, class: usize, width: usize) {
+        (self.class, self.width, self.stride, self.filled) = (class, width, Self::stride(width), 0);
         self.sums.clear();
-        self.sums.resize((c - 1) * width * stride, 0.0);
-        let mut panel = vec![0.0; ROWS * stride];
-        let mut weights = vec![0.0; ROWS * (c - 1)];
-        let mut used = Vec::with_capacity(ROWS);
-        for &i in rows {
+        self.sums.resize((classes - 1) * width * self.stride, 0.0);
+        self.panel.resize(ROWS * self.stride, 0.0);
+        self.weights.resize(ROWS * (classes - 1), 0.0);
+    }
+
+    /// Adds the rows of the class that are in a window, leaving out those without a weight above `cut`.
+    pub(super) fn feed(&mut self, a: &Matrix<'_>, x: &Window<'_>, rows: &[u32], cut: f64) {
+        let (c, class) = (a.risk.classes, self.class);
+        for &i in x.of(rows) {
             let h = &a.h[i as usize * c..(i as usize + 1) * c];
             if h.iter().all(|h| *h <= cut) {
                 continue;
             }
-            let others = &mut weights[used.len() * (c - 1)..(used.len() + 1) * (c - 1)];
+            let at = self.filled + self.rows.len();
+            let others = &mut self.weights[at * (c - 1)..(at + 1) * (c - 1)];
             others[..class].copy_from_slice(&h[..class]);
             others[class..].copy_from_slice(&h[class + 1..]);
-            used.push(i);
-            if used.len() == ROWS {
-                a.risk.write_rows(&used, stride, &mut panel);
-                self.add(&panel, &weights);
-                used.clear();
+            self.rows.push(i);
+            if at + 1 == ROWS {
+                self.settle(a, x);
+                self.add();
             }
         }
-        a.risk.write_rows(&used, stride, &mut panel);
+        self.settle(a, x);
+    }
+
+    /// Adds the rows that are left in the panel.
+    pub(super) fn end(&mut self, classes: usize) {
         // An odd row is followed by one of weight 0.
-        weights[used.len() * (c - 1)..].fill(0.0);
-        let filled = used.len().next_multiple_of(2);
-        self.add(&panel[..filled * stride], &weights[..filled * (c - 1)]);
+        self.weights[self.filled * (classes - 1)..].fill(0.0);
+        self.filled = self.filled.next_multiple_of(2);
+        self.add();
+    }
+
+    fn settle(&mut self, a: &Matrix<'_>, x: &Window<'_>) {
+        a.risk.write_rows(x, &self.rows, self.stride, &mut self.panel[self.filled * self.stride..]);
+        self.filled += self.rows.len();
+        self.rows.clear();
     }
 
     /// The same from products that were kept. All rows count: leaving some out would cost more than it saves.
@@ -132,9 +167,11 @@ impl ClassSums {
         products.sum(class, &weights, c - 1, self.stride, &mut self.sums);
     }
 
-    fn add(&mut self, panel: &[f64], weights: &[f64]) {
-        let Self { width, stride, ref mut sums, .. } = *self;
+    fn add(&mut self) {
+        let Self { width, stride, ref mut sums, ref panel, ref weights, filled, .. } = *self;
+        let panel = &panel[..filled * stride];
         pulp::Arch::new().dispatch(AddRows { width, stride, panel, weights, sums });
+        self.filled = 0;
     }
 
     /// The sum for another class: a lower triangle in columns that are [`ClassSums::stride`] apart. What is above the diagonal is
@@ -220,7 +257,9 @@ mod tests {
             for class in 0..c {
                 let rows = &members[class];
                 let (mut sums, mut kept) = (ClassSums::default(), ClassSums::default());
-                sums.fill(&a, class, rows, d + 1, 0.0);
+                sums.begin(c, class, d + 1);
+                sums.feed(&a, &risk.x.whole(), rows, 0.0);
+                sums.end(c);
                 kept.fill_from(&products, &a, class, rows, d + 1);
                 for k in (0..c).filter(|k| *k != class) {
                     for (i, j) in (0..=d).flat_map(|j| (j..=d).map(move |i| (i, j))) {

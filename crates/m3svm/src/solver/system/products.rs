@@ -47,10 +47,11 @@ impl Products {
         members.iter().for_each(|rows| ends.push(ends[ends.len() - 1] + rows.len() * len));
         let mut spans = Spare::zeros(ends[members.len()]);
         let (mut row, mut packed) = (vec![0.0; width], vec![0.0; len]);
+        let x = risk.x.whole();
         for (rows, ends) in members.iter().zip(ends.windows(2)) {
             let (n, spans) = (rows.len(), &mut spans[ends[0]..ends[1]]);
             for (at, &i) in rows.iter().enumerate() {
-                risk.write_rows(&[i], width, &mut row);
+                risk.write_rows(&x, &[i], width, &mut row);
                 let mut first = 0;
                 for j in 0..width {
                     let column = &mut packed[first..first + width - j];
