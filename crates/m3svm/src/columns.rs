@@ -1,15 +1,18 @@
-//! X by columns, for solvers that move one weight at a time. Only the columns that were asked for are copied.
+//! X by columns, for solvers that move one weight at a time. Only the columns that were asked for are copied, and only where X does not
+//! have them in one piece.
+
+use std::borrow::Cow;
 
 use crate::features::Features;
 
 /// Some columns of a feature matrix, and the column of ones that belongs to the intercept behind the last feature.
-pub(crate) struct Columns {
-    store: Vec<Stored>,
+pub(crate) struct Columns<'x> {
+    store: Vec<Stored<'x>>,
 }
 
-enum Stored {
+enum Stored<'x> {
     Missing,
-    Dense(Vec<f64>),
+    Dense(Cow<'x, [f64]>),
     /// Ascending rows, each at most once, and their values.
     Sparse(Vec<u32>, Vec<f64>),
 }
@@ -23,16 +26,16 @@ pub(crate) enum Column<'a> {
     Sparse(&'a [u32], &'a [f64]),
 }
 
-impl Columns {
+impl<'x> Columns<'x> {
     /// No columns yet but the ones.
     pub(crate) fn new(x: &Features<'_>) -> Self {
-        let mut store: Vec<Stored> = (0..x.cols()).map(|_| Stored::Missing).collect();
-        store.push(Stored::Dense(vec![1.0; x.rows()]));
+        let mut store: Vec<Stored<'x>> = (0..x.cols()).map(|_| Stored::Missing).collect();
+        store.push(Stored::Dense(vec![1.0; x.rows()].into()));
         Self { store }
     }
 
-    /// Copies the columns of `features` that are not here yet.
-    pub(crate) fn fetch(&mut self, x: &Features<'_>, features: impl Iterator<Item = usize>) {
+    /// Takes the columns of `features` that are not here yet.
+    pub(crate) fn fetch(&mut self, x: &'x Features<'_>, features: impl Iterator<Item = usize>) {
         let mut wanted = false;
         for j in features {
             if !matches!(self.store[j], Stored::Missing) {

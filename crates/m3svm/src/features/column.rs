@@ -236,13 +236,18 @@ impl<'a> ColumnStore<'a> {
         part.columns[column].get(row - part.first)
     }
 
-    /// All values of one column.
-    pub(super) fn column(&self, j: usize) -> Vec<f64> {
+    /// All values of one column, where they lie if that is possible.
+    pub(super) fn column(&self, j: usize) -> Cow<'_, [f64]> {
+        if let [only] = &self.parts[..]
+            && let Column::F64(values) = &only.columns[j]
+        {
+            return Cow::Borrowed(values);
+        }
         let mut all = Vec::new();
-        self.parts
-            .iter()
-            .for_each(|part| each!(&part.columns[j], values => all.extend(values.iter().map(|v| v.wide()))));
-        all
+        for part in &self.parts {
+            each!(&part.columns[j], values => all.extend(values.iter().map(|v| v.wide())));
+        }
+        all.into()
     }
 
     /// Writes a range of rows into the row-major `out`.

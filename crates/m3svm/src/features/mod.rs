@@ -260,8 +260,8 @@ impl<'a> Features<'a> {
         }
     }
 
-    /// All values of a column of dense data.
-    pub(crate) fn column(&self, j: usize) -> Vec<f64> {
+    /// All values of a column of dense data, a copy unless they lie in one piece.
+    pub(crate) fn column(&self, j: usize) -> Cow<'_, [f64]> {
         match &self.store {
             Store::Columns(columns) => columns.column(j),
             _ => (0..self.rows).map(|i| self.get(i, j)).collect(),

@@ -27,7 +27,7 @@ impl Gram {
     /// Coordinates are ordered by class; `slopes` are those at the start.
     pub(super) fn new(
         bends: &Bends<'_>,
-        columns: &Columns,
+        columns: &Columns<'_>,
         coordinates: &[Coordinate],
         slopes: Vec<f64>,
         ridge: f64,
@@ -98,7 +98,7 @@ impl Quadratic for Gram {
 /// A strip of rows of the matrix: the blocks (k, l) with l ≤ k, each `X_kᵀ D(H_kl) X_l` over the columns of both classes.
 struct Strip<'a> {
     bends: &'a Bends<'a>,
-    columns: &'a Columns,
+    columns: &'a Columns<'a>,
     coordinates: &'a [Coordinate],
     /// Where the coordinates of each class begin.
     ends: &'a [usize],

@@ -120,7 +120,7 @@ struct Run<'a> {
     value: f64,
     /// What the model promised the last step would gain.
     decrement: f64,
-    columns: Columns,
+    columns: Columns<'a>,
     /// Curvature that is lent to every row, because rows that the loss is nearly done with have next to none and would be moved too far.
     damping: f64,
     /// The last step was taken in full.

@@ -12,7 +12,7 @@ use crate::loss::Shape;
 
 pub(super) struct Scores<'a> {
     bends: &'a Bends<'a>,
-    columns: &'a Columns,
+    columns: &'a Columns<'a>,
     coordinates: &'a [Coordinate],
     /// First derivatives at the start, and what the ε-term has added since.
     slopes: Vec<f64>,
@@ -31,7 +31,7 @@ enum State {
 impl<'a> Scores<'a> {
     pub(super) fn new(
         bends: &'a Bends<'a>,
-        columns: &'a Columns,
+        columns: &'a Columns<'a>,
         coordinates: &'a [Coordinate],
         slopes: Vec<f64>,
         ridge: f64,
