@@ -2,12 +2,12 @@
 
 /// g of a given width.
 #[derive(Clone, Copy)]
-pub(super) struct Hinge {
+pub(crate) struct Hinge {
     delta2: f64,
 }
 
 impl Hinge {
-    pub(super) fn new(delta: f64) -> Self {
+    pub(crate) fn new(delta: f64) -> Self {
         // Squares of smaller widths are no normal numbers any more.
         Self { delta2: if delta < 1e-140 { 0.0 } else { delta * delta } }
     }
@@ -20,7 +20,7 @@ impl Hinge {
 
     /// g(x) and g′(x) = g(x)/r; the slope is ½ at the kink of the exact hinge. Neither cancels for x ≪ 0.
     #[inline(always)]
-    pub(super) fn value_slope(self, x: f64) -> (f64, f64) {
+    pub(crate) fn value_slope(self, x: f64) -> (f64, f64) {
         let r = self.root(x);
         // |x| + r never cancels; `far` is the small one of the two roots ξ, s with ξ·s = δ²/4.
         let near = 0.5 * (x.abs() + r);
@@ -34,14 +34,14 @@ impl Hinge {
 
     /// g″(x) = δ²/(2r³).
     #[inline(always)]
-    pub(super) fn bend(self, x: f64) -> f64 {
+    pub(crate) fn bend(self, x: f64) -> f64 {
         let square = x * x + self.delta2;
         0.5 * self.delta2 / (square * square.sqrt()).max(f64::MIN_POSITIVE)
     }
 
     /// g′(x) and g″(x) together, from one root and one division. The slope of x ≪ 0 does not cancel.
     #[inline(always)]
-    pub(super) fn slope_bend(self, x: f64) -> (f64, f64) {
+    pub(crate) fn slope_bend(self, x: f64) -> (f64, f64) {
         let square = x * x + self.delta2;
         let r = square.sqrt();
         let near = x.abs() + r;
@@ -52,7 +52,7 @@ impl Hinge {
 
     /// h = (1 − v·x/r)/(2r), the primal-dual curvature; it is g″(x) once the dual variable v is x/r.
     #[inline(always)]
-    pub(super) fn weight(self, x: f64, v: f64) -> f64 {
+    pub(crate) fn weight(self, x: f64, v: f64) -> f64 {
         let r = self.root(x);
         (r - v * x).max(0.0) / (2.0 * r * r).max(f64::MIN_POSITIVE)
     }
@@ -64,7 +64,7 @@ impl Hinge {
     /// Where the step was cut `short`, variables whose x would have jumped over the kink get the curvature of the secant over the
     /// whole step: they are what cut it, and the next step then sees them coming.
     #[inline(always)]
-    pub(super) fn moved_dual(self, x: f64, moved: f64, short: bool, v: f64) -> f64 {
+    pub(crate) fn moved_dual(self, x: f64, moved: f64, short: bool, v: f64) -> f64 {
         const KEEP: f64 = 0.02;
         let r = self.root(x);
         if short && x * (x + moved) < 0.0 {

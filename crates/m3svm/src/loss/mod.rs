@@ -12,6 +12,7 @@ mod top_mean;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use hinge::Hinge;
 pub use pairwise_logistic::PairwiseLogistic;
 pub use smooth_hinge::SmoothHinge;
 pub use softmax::Softmax;

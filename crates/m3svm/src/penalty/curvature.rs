@@ -46,6 +46,14 @@ impl Curvature {
         Self { scalar, sigma, vectors, ..Self::ridge(0.0, features, classes) }
     }
 
+    /// A number that no centred step bends less than.
+    pub(crate) fn least(&self) -> f64 {
+        // Pairs that weigh at least a each form a complete graph, which bends centred steps by c·a.
+        let spoilt = self.sigma.iter().any(|s| *s < 0.0) || self.left.is_some() || self.right.is_some();
+        let pair = self.scalar.iter().copied().reduce(f64::min).filter(|_| !spoilt).unwrap_or(0.0);
+        self.ridge + self.classes as f64 * pair.max(0.0)
+    }
+
     /// Writes x and y of a pair; `false` if σ is 0.
     fn directions(&self, pair: usize, k: usize, l: usize, x: &mut [f64], y: &mut [f64]) -> bool {
         let d = self.features;

@@ -6,6 +6,7 @@ mod lbfgs;
 mod line_search;
 mod newton;
 mod proximal;
+pub(crate) mod sides;
 mod system;
 
 use std::ops::ControlFlow;

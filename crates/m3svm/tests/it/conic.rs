@@ -1,7 +1,7 @@
 //! The problems of the exact hinge and of the exact top-k hinge against an independent conic solver.
 
 use m3svm::penalty::{NoPenalty, Norm, Pairwise, PairwiseRidge, Ridge};
-use m3svm::{AnyLoss, AnyPenalty, Objective, Risk, Spec, Stop};
+use m3svm::{AnyLoss, AnyPenalty, Objective, Risk, Scheme, Spec, Stop};
 
 use crate::common::{Problem, apart, hinge, none, spec, theta, top_k};
 use crate::program::{add_pairwise, hinge_program, top_k_program};
@@ -155,6 +155,30 @@ fn without_an_intercept_and_with_the_default_epsilon() {
         }
     }
     proven(results.into_iter());
+}
+
+#[test]
+fn one_vs_rest_is_a_quadratic_program_for_every_class() {
+    for problem in [Problem::random(2, 30, 4, 4), Problem::random(4, 24, 40, 3).weighted(3), problems().remove(3)] {
+        for (lambda, epsilon, intercept) in [(0.01, 1e-3, true), (1.0, 1e-6, false)] {
+            let penalty = AnyPenalty::Ridge(Ridge { lambda });
+            let spec = Spec { scheme: Scheme::OneVsRest, epsilon, intercept, ..spec(hinge(0.0), penalty) };
+            let model = spec.fit(&problem.dense()).unwrap();
+            let expected: f64 = (0..problem.c as u32)
+                .map(|k| {
+                    let y = problem.y.iter().map(|y| u32::from(*y == k)).collect();
+                    let two = Problem { y, c: 2, ..problem.clone() };
+                    // In two columns ±w/2 a square of w is half as large.
+                    let doubled = AnyPenalty::Ridge(Ridge { lambda: 2.0 * lambda });
+                    reference(&two, &hinge(0.0), &doubled, 2.0 * epsilon, intercept).0
+                })
+                .sum();
+            let certificate = model.certificate();
+            assert!(apart(certificate.objective, expected) < 1e-6, "{certificate:?} {expected}");
+            assert!(certificate.lower_bound.unwrap() <= expected * (1.0 + 1e-7), "{certificate:?} {expected}");
+            assert_eq!(model.training().stop, Stop::Converged);
+        }
+    }
 }
 
 #[test]

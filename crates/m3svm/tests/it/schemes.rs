@@ -1,6 +1,7 @@
 //! One-vs-rest and one-vs-one: many problems of two classes behind one model.
 
-use m3svm::{Features, Method, Model, Scaling, Scheme, Spec, Stop};
+use m3svm::penalty::PairwiseRidge;
+use m3svm::{AnyPenalty, Features, Method, Model, Scaling, Scheme, Spec, Stop};
 
 use crate::common::{Problem, apart, far, hinge, none};
 
@@ -55,6 +56,28 @@ fn every_scorer_is_the_optimum_of_its_own_problem_of_two_classes() {
             assert!(far(&own, &difference(&alone)) < 1e-3, "{method:?} {number}");
         }
         assert!(apart(model.certificate().objective, objective) < 1e-9, "{method:?}");
+    }
+}
+
+/// The same loss and penalty by other names: a ridge of distances, which for ±w/2 is one of w, takes every problem apart.
+#[test]
+fn problems_side_by_side_have_the_optimum_of_problems_apart() {
+    let wide = Problem::random(6, 30, 50, 5).weighted(2);
+    let narrow = Problem::random(7, 90, 6, 5).weighted(3);
+    for (problem, intercept) in [(&narrow, true), (&narrow, false), (&wide, true), (&wide, false)] {
+        for data in [problem.dense(), problem.csr(), problem.dense32(), problem.csr32()] {
+            for (method, delta) in schemes().into_iter().flat_map(|method| [(method, 0.0), (method, 0.05)]) {
+                let together = Spec { intercept, scaling: Scaling::None, loss: hinge(delta), ..method.spec() };
+                let lambda = together.penalty.lambda().unwrap();
+                // Twice λ(‖w‖² + 2‖w/2‖²).
+                let apart_penalty = AnyPenalty::PairwiseRidge(PairwiseRidge { lambda: lambda / 3.0 });
+                let parts = Spec { penalty: apart_penalty, ..together.clone() };
+                let [together, parts] = [together, parts].map(|spec| spec.fit(&data).unwrap());
+                assert_eq!(together.training().stop, Stop::Converged);
+                let [one, other] = [&together, &parts].map(|model| model.certificate().objective);
+                assert!(apart(one, other) < 2e-8, "{method:?} {delta} intercept {intercept}: {one} {other}");
+            }
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The same bits whatever the number of threads, and whatever the run.
 
 use m3svm::solver::{Adam, Lbfgs};
-use m3svm::{AnySolver, Dataset, Model, Spec};
+use m3svm::{AnySolver, Dataset, Method, Model, Spec};
 
 use crate::common::{Problem, hinge, newton, pairwise, spec, theta, top_k};
 
@@ -47,6 +47,24 @@ fn the_number_of_threads_changes_no_bit_of_a_top_k_fit() {
         let spec = spec(top_k(k, 0.0), pairwise(1e-2, 4.0));
         let one = bits(&fit(&spec, &data, 1));
         assert!(one == bits(&fit(&spec, &data, 3)), "k {k}, sparse {}", data.x().is_sparse());
+    }
+}
+
+#[test]
+fn the_number_of_threads_changes_no_bit_of_a_decomposition() {
+    for problem in [Problem::random(105, 1500, 30, 4).weighted(9), Problem::random(106, 500, 300, 6)] {
+        for (method, data) in
+            [Method::Ovr, Method::Ovo].into_iter().flat_map(|m| [(m, problem.dense()), (m, problem.csr())])
+        {
+            let one = bits(&fit(&method.spec(), &data, 1));
+            for threads in [2, 5] {
+                let sparse = data.x().is_sparse();
+                assert!(
+                    one == bits(&fit(&method.spec(), &data, threads)),
+                    "{method:?}, {threads} threads, sparse {sparse}"
+                );
+            }
+        }
     }
 }
 

@@ -21,6 +21,7 @@ use super::entries::{Entries, Entry, add_pair};
 use super::single::Single;
 use crate::features::Features;
 use crate::kernel::axpy;
+use crate::loss::Shape;
 use crate::risk::Risk;
 
 /// Fewest entries that the small system is allowed.
@@ -69,6 +70,8 @@ pub(crate) struct Active {
     narrow: Vec<f64>,
     /// XXᵀ, made when first needed.
     gram: Vec<f64>,
+    /// Whether it has the digits of single precision only.
+    gram_is_rough: bool,
     /// How many entries there may be.
     most: usize,
     entries: Entries,
@@ -100,6 +103,7 @@ impl Active {
             squares: if alike { Vec::new() } else { squares },
             narrow: Vec::new(),
             gram: Vec::new(),
+            gram_is_rough: false,
             most: most_entries(risk),
             entries: Entries::default(),
             rows: Features::empty(),
@@ -115,18 +119,31 @@ impl Active {
         }
     }
 
-    /// Chooses entries and factors the small system.
-    pub(crate) fn prepare(&mut self, a: &Matrix<'_>, single: Option<&Single>) {
+    /// Chooses entries and factors the small system, in double precision where all digits are wanted (`exactly`).
+    pub(crate) fn prepare(&mut self, a: &Matrix<'_>, single: Option<&Single>, exactly: bool) {
+        let single = single.filter(|_| !exactly);
+        if exactly && self.gram_is_rough {
+            self.gram.clear();
+        }
         let c = a.risk.classes;
-        let rest = self.entries.choose(a, self.most);
         let ridge = 2.0 * a.risk.epsilon;
+        let rest = self.entries.choose(a, self.most, self.light(a));
         let mut base = vec![0.0; c * c];
         self.add_penalty(a, &mut base);
         self.follow_features(trace(&rest, c), trace(&base, c) + c as f64 * (ridge + a.penalty.ridge));
         base.iter_mut().zip(&rest).for_each(|(b, r)| *b += r * self.spread);
         self.inverse = centred_inverse(base, c, ridge + a.penalty.ridge);
         self.inverse_bias = centred_inverse(rest, c, ridge);
-        self.factor_entries(a, single);
+        self.factor_entries(a, single, exactly);
+    }
+
+    /// The weight of a row that bends less than a hundredth of what the penalty does. Lines (the top-k hinge) gained nothing by it.
+    fn light(&self, a: &Matrix<'_>) -> f64 {
+        if a.shape == Shape::SimplexAndLine {
+            return f64::INFINITY;
+        }
+        let penalty = 2.0 * a.risk.epsilon + a.penalty.least();
+        0.01 * penalty / (self.spread * a.risk.x.cols() as f64).max(f64::MIN_POSITIVE)
     }
 
     /// Allows more entries where iterating has cost more than factoring a system of twice the size will, and fewer where it was the
@@ -135,9 +152,13 @@ impl Active {
         // Many products may be due to rounding in the preconditioner.
         self.rough_will_do = self.rough_will_do && products <= DOUBTFUL;
         // Flops of a factorisation run some three times as fast as those of products that wait for memory. Products with data that stay in
-        // the caches are as fast, and entries must save more of them than they cost.
+        // the caches are as fast, and entries must save more of them than they cost. Products with sparse data are slow everywhere.
         let cached = a.risk.x.stored() * std::mem::size_of::<f64>() <= CACHED;
-        let (speed, easy) = if cached { (0.75, 12) } else { (3.0, 5) };
+        let (speed, easy) = match (a.risk.x.is_sparse(), cached) {
+            (true, _) => (10.0, 5),
+            (false, true) => (0.75, 12),
+            (false, false) => (3.0, 5),
+        };
         let factored = |entries: usize| {
             let (m, d) = (entries as f64, a.risk.x.stored() as f64 / a.risk.x.rows().max(1) as f64);
             let gram = if a.risk.x.rows() > KEPT_ROWS { m * m * d } else { 0.0 };
@@ -180,7 +201,7 @@ impl Active {
         });
     }
 
-    fn factor_entries(&mut self, a: &Matrix<'_>, single: Option<&Single>) {
+    fn factor_entries(&mut self, a: &Matrix<'_>, single: Option<&Single>, exactly: bool) {
         let size = self.entries.list.len();
         if size == 0 {
             return;
@@ -204,7 +225,7 @@ impl Active {
             }
             column[j] += e.inverse;
         });
-        self.rough = (self.rough_will_do && size >= WIDE).then(|| Rough::of(&self.factor, size)).flatten();
+        self.rough = (self.rough_will_do && !exactly && size >= WIDE).then(|| Rough::of(&self.factor, size)).flatten();
         if self.rough.is_none() && !factor(&mut self.factor, size) {
             self.entries.list.clear();
         }
@@ -230,6 +251,7 @@ impl Active {
         }
         if self.gram.is_empty() {
             self.gram = single.map_or_else(|| a.risk.x.gram(), |single| single.gram(n));
+            self.gram_is_rough = single.is_some();
         }
         let rows = used.iter().map(|&i| &self.gram[i as usize * n..(i as usize + 1) * n]);
         (used.len(), rows.flat_map(|row| used.iter().map(|&j| row[j as usize])).collect())
@@ -337,7 +359,7 @@ fn centred_inverse(mut m: Vec<f64>, c: usize, ridge: f64) -> Vec<f64> {
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
-    use crate::loss::{Loss, Shape, SmoothHinge, TopKHinge};
+    use crate::loss::{Loss, SmoothHinge, TopKHinge};
     use crate::penalty::{Penalty, Ridge};
     use crate::{Dataset, Objective};
 
@@ -364,7 +386,7 @@ mod tests {
             let (mut product, mut back) = (vec![0.0; v.len()], vec![0.0; v.len()]);
             a.apply(&v, &mut product);
             let mut active = Active::new(&risk);
-            active.prepare(&a, None);
+            active.prepare(&a, None, true);
             assert!(active.entries.list.len() >= n * (c - 1), "{shape:?}: {}", active.entries.list.len());
             active.apply(&a, &product, &mut back);
             let worst = v.iter().zip(&back).fold(0.0f64, |m, (v, b)| m.max((v - b).abs()));

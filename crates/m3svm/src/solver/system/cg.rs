@@ -12,12 +12,17 @@ pub(crate) struct Done {
     pub(crate) goal: f64,
 }
 
-/// Goes on from `step`, whose residual is given, until ⟨r, M⁻¹r⟩ of the residual is down to a goal that is set by its first value.
+/// Relative to its first value, ⟨r, M⁻¹r⟩ is rounding below this.
+const ROUNDING: f64 = 1e-18;
+
+/// Goes on from `step`, whose residual is given, until ⟨r, M⁻¹r⟩ of the residual is down to a goal that is set by its first value and
+/// the residual is `small`.
 pub(crate) fn solve(
     mut multiply: impl FnMut(&[f64], &mut [f64]),
     mut precondition: impl FnMut(&[f64], &mut [f64]),
     mut residual: Vec<f64>,
     goal: impl Fn(f64) -> f64,
+    small: impl Fn(&[f64]) -> bool,
     step: &mut [f64],
     go_on: &mut dyn FnMut() -> bool,
 ) -> Done {
@@ -26,9 +31,10 @@ pub(crate) fn solve(
     precondition(&residual, &mut scaled);
     let mut direction = scaled.clone();
     let mut rho = dot(&residual, &scaled);
-    let goal = goal(rho);
+    let (goal, rounding) = (goal(rho), ROUNDING * rho);
     for count in 0..MOST {
-        if !(rho > goal && rho > 0.0 && go_on()) {
+        let wanted = rho > goal || (rho > rounding && !small(&residual));
+        if !(wanted && rho > 0.0 && go_on()) {
             return Done { products: count, goal };
         }
         multiply(&direction, &mut product);

@@ -39,13 +39,14 @@ pub(super) struct Entries {
 }
 
 impl Entries {
-    /// Takes about `most` entries, and returns the sum over rows of the curvature that they leave over, c×c.
-    pub(super) fn choose(&mut self, a: &Matrix<'_>, most: usize) -> Vec<f64> {
+    /// Takes about `most` entries, none of them lighter than `light` (or than 1e-8 of the heaviest, if that is less), and returns the sum over rows of the curvature that they leave over,
+    /// c×c.
+    pub(super) fn choose(&mut self, a: &Matrix<'_>, most: usize, light: f64) -> Vec<f64> {
         let (c, len) = (a.risk.classes, a.shape.len(a.risk.classes));
         self.list.clear();
         self.lines.clear();
         self.classes = c;
-        let (cut, mut rest) = (cut(a, most), vec![0.0; c * c]);
+        let (cut, mut rest) = (cut(a, most, light), vec![0.0; c * c]);
         for (row, (h, y)) in a.h.chunks_exact(len).zip(a.risk.y).enumerate() {
             let (row, y) = (row as u32, *y as usize);
             match a.shape {
@@ -158,11 +159,11 @@ impl Entry {
 
 /// The weight above which there are about as many entries as wanted; infinite where few of them would not carry most of the weight.
 /// Kinks see to it that they do, softmax spreads its weight over all rows.
-fn cut(a: &Matrix<'_>, most: usize) -> f64 {
+fn cut(a: &Matrix<'_>, most: usize, light: f64) -> f64 {
     let (c, len) = (a.risk.classes, a.shape.len(a.risk.classes));
     let above = |weights: Vec<f64>| {
         let top = weights.iter().copied().fold(0.0, f64::max);
-        nth_largest(weights, most).max(1e-8 * top)
+        nth_largest(weights, most).max(light.min(1e-8 * top))
     };
     match a.shape {
         Shape::Star => above(a.h.to_vec()),

@@ -21,6 +21,7 @@ use crate::risk::Risk;
 use active::Active;
 pub(super) use cholesky::{factor, solve_factored};
 use dense::Dense;
+pub(super) use outer::Outer;
 pub(crate) use products::Shared;
 use single::Single;
 
@@ -55,6 +56,28 @@ pub(crate) struct System {
     trusted: usize,
 }
 
+/// What a solve may leave over of the gradient: so much that the lower bound of the duals after the step loses at most `most` by it.
+pub(crate) struct Rest {
+    pub(crate) most: f64,
+}
+
+impl Rest {
+    /// Whether more is asked for than a step in the right direction.
+    fn matters(&self) -> bool {
+        self.most.is_finite()
+    }
+
+    /// A quadratic penalty r ↦ ρ‖·‖²/2 charges ‖r‖²/(2ρ) for a gradient that is left over.
+    fn allows(&self, a: &Matrix<'_>, residual: &[f64]) -> bool {
+        if !self.matters() {
+            return true;
+        }
+        let (w, b) = residual.split_at(a.risk.weights_len());
+        let ridge = 2.0 * a.risk.epsilon;
+        dot(w, w) / (2.0 * (ridge + a.penalty.least())) + dot(b, b) / (2.0 * ridge) <= self.most
+    }
+}
+
 /// How a solve went.
 pub(crate) struct Solve {
     /// Products with the matrix; none if it was factored.
@@ -83,6 +106,7 @@ impl System {
         a: &Matrix<'_>,
         grad: &[f64],
         forcing: f64,
+        rest: &Rest,
         step: &mut [f64],
         go_on: &mut dyn FnMut() -> bool,
     ) -> Option<Solve> {
@@ -94,14 +118,16 @@ impl System {
                 step.fill(0.0);
                 let invert = |r: &[f64], out: &mut [f64]| dense.apply(a, r, out);
                 let goal = |rho| rho * forcing * forcing;
-                let products = cg::solve(|v, out| a.apply(v, out), invert, negated(grad), goal, step, go_on).products;
+                let multiply = |v: &[f64], out: &mut [f64]| a.apply(v, out);
+                let small = |residual: &[f64]| rest.allows(a, residual);
+                let products = cg::solve(multiply, invert, negated(grad), goal, small, step, go_on).products;
                 return step.iter().all(|s| s.is_finite()).then_some(Solve { products });
             }
             dense.apply(a, grad, step);
             step.iter_mut().for_each(|s| *s = -*s);
             return step.iter().all(|s| s.is_finite()).then_some(Solve { products: 0 });
         }
-        let products = self.iterate(a, grad, forcing, step, go_on)?;
+        let products = self.iterate(a, grad, forcing, rest, step, go_on)?;
         if let Some(active) = &mut self.active {
             active.adapt(a, products, self.costs.product);
         }
@@ -119,6 +145,7 @@ impl System {
         a: &Matrix<'_>,
         grad: &[f64],
         forcing: f64,
+        rest: &Rest,
         step: &mut [f64],
         go_on: &mut dyn FnMut() -> bool,
     ) -> Option<usize> {
@@ -127,18 +154,19 @@ impl System {
         // Where so many systems went well, one that asks for two digits is not checked. A bad step would only be a short one.
         const USUAL: usize = 2;
         let active = self.active.as_mut()?;
-        active.prepare(a, self.single.as_ref());
+        active.prepare(a, self.single.as_ref(), rest.matters());
         step.fill(0.0);
         let mut residual = negated(grad);
         let mut invert = |r: &[f64], out: &mut [f64]| active.apply(a, r, out);
         let exact = |v: &[f64], out: &mut [f64]| a.apply(v, out);
         let goal = |rho| rho * forcing * forcing;
+        let small = |residual: &[f64]| rest.allows(a, residual);
         let Some(single) = &self.single else {
-            return Some(cg::solve(exact, invert, residual, goal, step, go_on).products);
+            return Some(cg::solve(exact, invert, residual, goal, small, step, go_on).products);
         };
         let multiply = |v: &[f64], out: &mut [f64]| single.apply(a, v, out);
-        let rough = cg::solve(multiply, &mut invert, residual.clone(), goal, step, go_on);
-        if self.trusted >= USUAL && forcing >= 1e-2 {
+        let rough = cg::solve(multiply, &mut invert, residual.clone(), goal, |_| true, step, go_on);
+        if self.trusted >= USUAL && forcing >= 1e-2 && !rest.matters() {
             return Some(rough.products);
         }
         let mut product = vec![0.0; step.len()];
@@ -150,9 +178,9 @@ impl System {
             step.fill(0.0);
             residual = negated(grad);
         }
-        let mended = cg::solve(exact, invert, residual, |_| SLACK * rough.goal, step, go_on);
+        let mended = cg::solve(exact, invert, residual, |_| SLACK * rough.goal, small, step, go_on);
         self.trusted = if mended.products == 0 { self.trusted + 1 } else { 0 };
-        if 2 * mended.products > rough.products {
+        if !rest.matters() && 2 * mended.products > rough.products {
             self.single = None;
         }
         Some(rough.products + 1 + mended.products)

@@ -14,7 +14,7 @@ use crate::features::Window;
 use crate::risk::Risk;
 
 /// Accumulates Σ ±s²·xxᵀ into a lower triangle, a panel of rows at a time.
-pub(super) struct Outer {
+pub(in crate::solver) struct Outer {
     width: usize,
     pub(super) sign: f64,
     /// The rows that come next, and their factors s.
@@ -29,7 +29,7 @@ pub(super) struct Outer {
 impl Outer {
     const ROWS: usize = 128;
 
-    pub(super) fn new(width: usize) -> Self {
+    pub(in crate::solver) fn new(width: usize) -> Self {
         let (panel, block) = (vec![0.0; width * Self::ROWS], vec![0.0; width * width]);
         Self { width, sign: 1.0, rows: Vec::new(), scales: Vec::new(), panel, filled: 0, block }
     }
@@ -39,6 +39,15 @@ impl Outer {
         self.scales.push(scale);
         if self.filled + self.rows.len() == Self::ROWS {
             self.settle(risk, x);
+            self.finish();
+        }
+    }
+
+    /// Adds a row that `write` fills in.
+    pub(in crate::solver) fn push_with(&mut self, write: impl FnOnce(&mut [f64])) {
+        write(&mut self.panel[self.filled * self.width..(self.filled + 1) * self.width]);
+        self.filled += 1;
+        if self.filled == Self::ROWS {
             self.finish();
         }
     }
@@ -77,7 +86,7 @@ impl Outer {
     }
 
     /// The sum.
-    pub(super) fn into_block(mut self) -> Vec<f64> {
+    pub(in crate::solver) fn into_block(mut self) -> Vec<f64> {
         self.finish();
         self.block
     }

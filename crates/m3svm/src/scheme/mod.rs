@@ -1,7 +1,9 @@
 //! One joint problem, or many problems of two classes.
 //!
-//! A two-class problem with one scorer w is the joint problem of two classes with w = w₁ − w₀, so the decompositions need no solver
-//! of their own: every part is an ordinary [`crate::Risk`] with two columns.
+//! A two-class problem with one scorer w is the joint problem of two classes with w = w₁ − w₀, so every part can be an ordinary
+//! [`crate::Risk`] with two columns. Hinges with a ridge, which is what the named methods have, are solved side by side instead.
+
+mod hinges;
 
 use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
@@ -15,8 +17,9 @@ use crate::error::Result;
 use crate::features::Features;
 use crate::loss::Loss;
 use crate::penalty::{AnyPenalty, pairs};
-use crate::solver::{AnySolver, Progress, Solution, Stop, Watch};
+use crate::solver::{AnySolver, Newton, Progress, Solution, Stop, Watch};
 use crate::spec::{Spec, Task};
+use hinges::Hinges;
 
 /// How many classes are told apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,15 +89,21 @@ pub(crate) fn solve(
     let sides = spec.scheme.sides(data.classes().len());
     let columns = sides.len();
     let tally = Mutex::new(Tally::new(spec, data, weights, &sides, watch));
-    let parts: Vec<Result<(Solution, AnySolver)>> = sides
-        .par_iter()
-        .enumerate()
-        .map(|(number, side)| {
-            let own: Vec<f64> = start.iter().skip(number).step_by(columns).copied().collect();
-            let mut report = |at: &Progress| tally.lock().unwrap_or_else(PoisonError::into_inner).step(number, at);
-            solve_side(spec, data, weights, *side, &own, proof, &mut report)
-        })
-        .collect();
+    let parts: Vec<Result<(Solution, AnySolver)>> = match Hinges::of(spec, data, weights, proof) {
+        Some(hinges) => {
+            let newton = AnySolver::Newton(Newton {});
+            hinges.solve(&sides, start, &tally)?.into_iter().map(|part| Ok((part, newton))).collect()
+        }
+        None => sides
+            .par_iter()
+            .enumerate()
+            .map(|(number, side)| {
+                let own: Vec<f64> = start.iter().skip(number).step_by(columns).copied().collect();
+                let mut report = |at: &Progress| tally.lock().unwrap_or_else(PoisonError::into_inner).step(number, at);
+                solve_side(spec, data, weights, *side, &own, proof, &mut report)
+            })
+            .collect(),
+    };
     let mut all = Solution {
         theta: vec![0.0; start.len()],
         certificate: Certificate { objective: 0.0, lower_bound: Some(0.0) },
@@ -113,6 +122,10 @@ pub(crate) fn solve(
         all.evaluations += part.evaluations;
         all.stop = worse(all.stop, part.stop);
         solver = ran;
+    }
+    // What is asked for is a proof for the sum; a part may fall a little short of its own.
+    if all.certificate.relative_gap().is_some_and(|gap| gap <= spec.tol) {
+        all.stop = Stop::Converged;
     }
     Ok((all, solver))
 }
@@ -198,10 +211,20 @@ impl<'t, 'w> Tally<'t, 'w> {
         Self { watch, parts: sides.iter().map(part).collect(), stopped: false }
     }
 
+    /// One problem has got on.
     fn step(&mut self, number: usize, at: &Progress) -> std::ops::ControlFlow<()> {
         self.parts[number] = *at;
-        let mut sum =
-            Progress { iteration: 0, evaluations: 0, objective: 0.0, relative_gap: Some(0.0), inner: at.inner };
+        self.report(at.inner)
+    }
+
+    /// Some problems, from number `first` on, have got on together.
+    fn step_all(&mut self, first: usize, parts: &[Progress]) -> std::ops::ControlFlow<()> {
+        self.parts[first..first + parts.len()].copy_from_slice(parts);
+        self.report(parts.iter().any(|part| part.inner))
+    }
+
+    fn report(&mut self, inner: bool) -> std::ops::ControlFlow<()> {
+        let mut sum = Progress { iteration: 0, evaluations: 0, objective: 0.0, relative_gap: Some(0.0), inner };
         let mut gap = Some(0.0);
         for part in &self.parts {
             sum.iteration += part.iteration;

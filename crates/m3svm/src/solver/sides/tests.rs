@@ -1,0 +1,163 @@
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use super::inverse::Plan;
+use super::*;
+
+/// Numbers from −1 to 1 that repeat after long.
+fn numbers(len: usize, seed: usize) -> Vec<f64> {
+    (0..len).map(|i| ((i + seed) * 7919 % 1009) as f64 / 504.0 - 1.0).collect()
+}
+
+fn dense(n: usize, d: usize) -> Features<'static> {
+    Features::dense(numbers(n * d, 1), n, d).unwrap()
+}
+
+/// The same numbers, stored as sparse ones.
+fn sparse(n: usize, d: usize) -> Features<'static> {
+    let indptr: Vec<usize> = (0..=n).map(|i| i * d).collect();
+    let indices: Vec<u32> = (0..n * d).map(|e| (e % d) as u32).collect();
+    Features::csr(indptr, indices, numbers(n * d, 1), d).unwrap()
+}
+
+fn shared<'a>(x: &'a Features<'a>, delta: f64, intercept: bool) -> Shared<'a> {
+    let weights = numbers(x.rows(), 5).into_iter().map(|w| 1.1 + w).collect();
+    Shared { x, weights: Cow::Owned(weights), delta, lambda: 0.3, epsilon: 1e-2, intercept, tol: 1e-8 }
+}
+
+/// Problem `number` at a point that is no optimum, with gradient and curvature.
+fn side(shared: &Shared<'_>, products: &Products<'_>, number: usize, theta: Vec<f64>) -> Side {
+    let signs = (0..shared.x.rows()).map(|i| if (i + number) % 3 == 0 { 1.0 } else { -1.0 }).collect();
+    let mut side = Side::new(shared, signs, theta);
+    side.take_scores(&products.scores(&[&side.theta]), 0, 1);
+    side.look(shared);
+    let grad = products.pull(&[&side.slopes]).remove(0);
+    side.take_gradient(shared, grad);
+    side.fill_curvature(shared);
+    side
+}
+
+/// `A·v` by definition.
+fn product(shared: &Shared<'_>, h: &[f64], v: &[f64]) -> Vec<f64> {
+    let (d, mut out) = (shared.x.cols(), vec![0.0; v.len()]);
+    for (i, h) in h.iter().enumerate() {
+        let x = |j: usize| if j < d { shared.x.get(i, j) } else { 1.0 };
+        let score: f64 = v.iter().enumerate().map(|(j, v)| x(j) * v).sum();
+        out.iter_mut().enumerate().for_each(|(j, out)| *out += h * score * x(j));
+    }
+    shared.add_bend(v, &mut out);
+    out
+}
+
+fn far(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).fold(0.0, |m, (a, b)| m.max((a - b).abs()))
+}
+
+#[test]
+fn the_gradient_is_the_slope_of_the_value() {
+    for (x, intercept) in [(dense(20, 4), true), (sparse(20, 4), false)] {
+        for delta in [0.0, 2.0] {
+            let shared = shared(&x, delta, intercept);
+            let products = Products::new(&shared);
+            let theta = numbers(shared.width(), 3);
+            let here = side(&shared, &products, 1, theta.clone());
+            for j in 0..theta.len() {
+                let at = |step: f64| {
+                    let mut moved = theta.clone();
+                    moved[j] += step;
+                    side(&shared, &products, 1, moved).value
+                };
+                let slope = (at(1e-5) - at(-1e-5)) / 2e-5;
+                assert!((slope - here.grad[j]).abs() < 1e-7, "{delta} {j}: {slope} {}", here.grad[j]);
+            }
+        }
+    }
+}
+
+#[test]
+fn products_for_many_vectors_are_those_one_by_one() {
+    // The sparse one has so many columns that it is transposed.
+    for (x, intercept) in [(dense(30, 5), true), (sparse(9, 40), true), (sparse(30, 5), false)] {
+        let shared = shared(&x, 0.1, intercept);
+        let products = Products::new(&shared);
+        let weights: Vec<Vec<f64>> = (0..3).map(|k| numbers(x.rows(), k).iter().map(|v| 1.0 + v).collect()).collect();
+        let vectors: Vec<Vec<f64>> = (0..3).map(|k| numbers(shared.width(), 10 + k)).collect();
+        let borrowed = |all: &'_ [Vec<f64>]| -> Vec<Vec<f64>> { all.to_vec() };
+        let (w, v) = (borrowed(&weights), borrowed(&vectors));
+        let w: Vec<&[f64]> = w.iter().map(|w| &w[..]).collect();
+        let v: Vec<&[f64]> = v.iter().map(|v| &v[..]).collect();
+        for (k, mut bend) in products.bend(&w, &v).into_iter().enumerate() {
+            shared.add_bend(v[k], &mut bend);
+            assert!(far(&bend, &product(&shared, w[k], v[k])) < 1e-11, "{k}");
+        }
+    }
+}
+
+#[test]
+fn every_way_inverts_the_matrix() {
+    for (x, intercept) in [(dense(40, 6), true), (dense(12, 30), true), (sparse(12, 30), false), (dense(40, 6), false)]
+    {
+        let shared = shared(&x, 0.5, intercept);
+        let products = Products::new(&shared);
+        let side = side(&shared, &products, 2, numbers(shared.width(), 3));
+        let v = numbers(shared.width(), 8);
+        let r = product(&shared, &side.h, &v);
+        for problems in [1, 100] {
+            let mut common = Common::new(&shared, problems);
+            for by_rows in [true, false] {
+                let plan = Plan::all(&side.h, by_rows);
+                common.prepare(std::slice::from_ref(&plan));
+                let mut back = vec![0.0; v.len()];
+                common.invert(&side, &plan).apply(&r, &mut back);
+                assert!(far(&back, &v) < 1e-9, "{problems} {by_rows}: {}", far(&back, &v));
+            }
+        }
+    }
+}
+
+#[test]
+fn directions_solve_their_systems_whatever_the_plan() {
+    for (x, intercept) in [(dense(60, 45), true), (sparse(30, 70), true), (dense(300, 40), false)] {
+        let shared = shared(&x, 0.0, intercept);
+        let products = Products::new(&shared);
+        let mut sides: Vec<Side> =
+            (0..4).map(|k| side(&shared, &products, k, numbers(shared.width(), 20 * k))).collect();
+        let mut all: Vec<&mut Side> = sides.iter_mut().collect();
+        let mut common = Common::new(&shared, 4);
+        assert!(cg::directions(&shared, &products, &mut common, false, &mut all, &mut || true));
+        for side in &sides {
+            // The goal is a tenth in a norm that the matrix bends; in this one it may be a little more.
+            let mut left = product(&shared, &side.h, &side.step);
+            left.iter_mut().zip(&side.grad).for_each(|(left, g)| *left += g);
+            let size = |v: &[f64]| dot(v, v).sqrt();
+            assert!(size(&left) < 0.3 * size(&side.grad), "{} of {}", size(&left), size(&side.grad));
+            assert!(dot(&side.grad, &side.step) < 0.0);
+        }
+    }
+}
+
+#[test]
+fn bounds_are_below_every_value() {
+    let x = dense(25, 4);
+    for delta in [0.0, 0.3] {
+        let shared = shared(&x, delta, true);
+        let products = Products::new(&shared);
+        let signs: Vec<f64> = (0..25).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
+        let limits = Limits { tol: 1e-8, max_iter: 500, seed: 0, proof: true };
+        let start = vec![0.0; shared.width()];
+        let go_on = &mut |_: &[Progress]| ControlFlow::Continue(());
+        let best = minimize(&shared, vec![signs.clone()], &start, &limits, go_on).unwrap().remove(0);
+        assert_eq!(best.stop, Stop::Converged);
+        for seed in 0..50 {
+            let mut alphas: Vec<f64> = numbers(25, seed).iter().map(|a| 0.5 * (1.0 + a)).collect();
+            if seed % 2 == 0 {
+                shared.balance(&signs, 0.7, &mut alphas);
+                let sum = |k: usize| shared.weights[k] * signs[k] * alphas[k];
+                assert!(((0..25).map(sum).sum::<f64>() - 0.014).abs() < 1e-12);
+            }
+            let dual = shared.dual_value(&alphas);
+            let slopes: Vec<f64> = (0..25).map(|i| -signs[i] * shared.weights[i] * alphas[i]).collect();
+            let bound = shared.bound(dual, &products.pull(&[&slopes])[0]);
+            assert!(bound <= best.certificate.objective, "{delta} {seed}: {bound}");
+        }
+    }
+}
