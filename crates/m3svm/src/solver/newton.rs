@@ -25,6 +25,9 @@ pub struct Newton {}
 /// Smoothing is never taken below this: squares of it must not underflow.
 pub(super) const FINEST: f64 = 1e-14;
 
+/// Smoothing below which systems are solved in double precision throughout: weights of rows go up to 1/μ.
+const PRECISE: f64 = 1e-3;
+
 impl Newton {
     /// Minimises from `start`.
     pub fn minimize(
@@ -294,7 +297,8 @@ impl<'a> Path<'a> {
         // At tiny smoothing the gradient is mostly rounding of scores. The step takes it away again, and its duals prove nothing unless it
         // takes away all. (Where slopes are products of two duals, they do not follow a step exactly, however exact it is.)
         let exactly = self.closing && matches!(loss.shape(), Shape::Star | Shape::Simplex);
-        let rest = Rest { most: if exactly { 0.02 * self.tol * self.value } else { f64::INFINITY } };
+        let most = if exactly { 0.02 * self.tol * self.value } else { f64::INFINITY };
+        let rest = Rest { most, precise: exactly || self.mu < PRECISE };
         let Some(solve) = self.system.solve(&matrix, &self.grad, forcing, &rest, &mut self.step, go_on) else {
             return false;
         };

@@ -129,10 +129,11 @@ impl<'a> Common<'a> {
                 self.mean = Some(self.mean_product());
             }
             let class = size_class(plan.rest);
-            if plan.rows == 0 && !self.even.contains_key(&class) {
-                if let Some((factor, _)) = self.written_out(&[], &[], size_of(class), false) {
-                    self.even.insert(class, Arc::new(factor));
-                }
+            if plan.rows == 0
+                && !self.even.contains_key(&class)
+                && let Some((factor, _)) = self.written_out(&[], &[], size_of(class), false)
+            {
+                self.even.insert(class, Arc::new(factor));
             }
         }
     }
@@ -150,10 +151,10 @@ impl<'a> Common<'a> {
             return Inverse { way: Way::Features { factor: factor.clone() }, exact: false };
         }
         let exact = plan.exact && !plan.by_rows;
-        if self.shared.width() <= WIDEST {
-            if let Some((factor, unlifted)) = self.written_out(&rows, &side.h, plan.rest, exact) {
-                return Inverse { way: Way::Features { factor: Arc::new(factor) }, exact: exact && unlifted };
-            }
+        if self.shared.width() <= WIDEST
+            && let Some((factor, unlifted)) = self.written_out(&rows, &side.h, plan.rest, exact)
+        {
+            return Inverse { way: Way::Features { factor: Arc::new(factor) }, exact: exact && unlifted };
         }
         // Rounding has won: the penalty alone, and as many conjugate gradients as it takes.
         let (x, penalty) = (self.shared.x.take_rows(&[]), self.shared.lambda + self.shared.epsilon);

@@ -26,7 +26,7 @@ fn shared<'a>(x: &'a Features<'a>, delta: f64, intercept: bool) -> Shared<'a> {
 
 /// Problem `number` at a point that is no optimum, with gradient and curvature.
 fn side(shared: &Shared<'_>, products: &Products<'_>, number: usize, theta: Vec<f64>) -> Side {
-    let signs = (0..shared.x.rows()).map(|i| if (i + number) % 3 == 0 { 1.0 } else { -1.0 }).collect();
+    let signs = (0..shared.x.rows()).map(|i| if (i + number).is_multiple_of(3) { 1.0 } else { -1.0 }).collect();
     let mut side = Side::new(shared, signs, theta);
     side.take_scores(&products.scores(&[&side.theta]), 0, 1);
     side.look(shared);

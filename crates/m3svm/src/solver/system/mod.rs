@@ -59,17 +59,14 @@ pub(crate) struct System {
 /// What a solve may leave over of the gradient: so much that the lower bound of the duals after the step loses at most `most` by it.
 pub(crate) struct Rest {
     pub(crate) most: f64,
+    /// Whether single precision is out of the question, as where weights of rows differ by more than its digits.
+    pub(crate) precise: bool,
 }
 
 impl Rest {
-    /// Whether more is asked for than a step in the right direction.
-    fn matters(&self) -> bool {
-        self.most.is_finite()
-    }
-
     /// A quadratic penalty r ↦ ρ‖·‖²/2 charges ‖r‖²/(2ρ) for a gradient that is left over.
     fn allows(&self, a: &Matrix<'_>, residual: &[f64]) -> bool {
-        if !self.matters() {
+        if self.most.is_infinite() {
             return true;
         }
         let (w, b) = residual.split_at(a.risk.weights_len());
@@ -154,19 +151,19 @@ impl System {
         // Where so many systems went well, one that asks for two digits is not checked. A bad step would only be a short one.
         const USUAL: usize = 2;
         let active = self.active.as_mut()?;
-        active.prepare(a, self.single.as_ref(), rest.matters());
+        active.prepare(a, self.single.as_ref(), rest.precise);
         step.fill(0.0);
         let mut residual = negated(grad);
         let mut invert = |r: &[f64], out: &mut [f64]| active.apply(a, r, out);
         let exact = |v: &[f64], out: &mut [f64]| a.apply(v, out);
         let goal = |rho| rho * forcing * forcing;
         let small = |residual: &[f64]| rest.allows(a, residual);
-        let Some(single) = &self.single else {
+        let Some(single) = self.single.as_ref().filter(|_| !rest.precise) else {
             return Some(cg::solve(exact, invert, residual, goal, small, step, go_on).products);
         };
         let multiply = |v: &[f64], out: &mut [f64]| single.apply(a, v, out);
         let rough = cg::solve(multiply, &mut invert, residual.clone(), goal, |_| true, step, go_on);
-        if self.trusted >= USUAL && forcing >= 1e-2 && !rest.matters() {
+        if self.trusted >= USUAL && forcing >= 1e-2 {
             return Some(rough.products);
         }
         let mut product = vec![0.0; step.len()];
@@ -180,7 +177,7 @@ impl System {
         }
         let mended = cg::solve(exact, invert, residual, |_| SLACK * rough.goal, small, step, go_on);
         self.trusted = if mended.products == 0 { self.trusted + 1 } else { 0 };
-        if !rest.matters() && 2 * mended.products > rough.products {
+        if 2 * mended.products > rough.products {
             self.single = None;
         }
         Some(rough.products + 1 + mended.products)
