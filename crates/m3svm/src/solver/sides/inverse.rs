@@ -278,7 +278,7 @@ impl<'a> Common<'a> {
             sum.push_with(|out| {
                 out.fill(0.0);
                 out[self.shared.x.cols()..].fill(scale);
-                row.for_each(|j, x| out[j] = scale * x);
+                row.for_each(|j, x| out[j] += scale * x);
             });
         });
         sum.into_block()
