@@ -110,9 +110,10 @@ impl Work for Comparison<'_> {
             shape(set.train.shape),
             set.classes.len()
         ));
-        let journal = Journal::open(&args.out.join("runs.jsonl"))?;
+        let sum = set.checksum();
+        let journal = Journal::open(&args.out.join("runs.jsonl"), &sum)?;
         let methods = methods(args);
-        let train = |tasks: Vec<Task>| workers::train_all::<B>(tasks, set, args.jobs, &journal, &device);
+        let train = |tasks: Vec<Task>| workers::train_all::<B>(tasks, set, &sum, args.jobs, &journal, &device);
 
         // Where there is one candidate, there is nothing to search, but its validation accuracy is worth knowing.
         let part = |s: &Settings| Settings { validation: args.tune_share, ..s.clone() };

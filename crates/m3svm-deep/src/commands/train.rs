@@ -72,9 +72,11 @@ impl Work for Trainings<'_> {
             shape(set.train.shape),
             set.classes.len()
         ));
+        let sum = set.checksum();
+        let place = Place { shape: data.shape, classes: &set.classes, data: &sum, images: data.train_len() };
         let (mut outcomes, mut histories) = (Vec::new(), Vec::new());
         for (seed, file) in (args.seed..).zip(files) {
-            let training = self::train(args, set, &data, seed, &file, &device)?;
+            let training = self::train(args, place, &data, seed, &file, &device)?;
             if seed == args.seed {
                 margins(args, set, &training)?;
             }
@@ -108,13 +110,12 @@ impl Work for Trainings<'_> {
 /// One training, from its checkpoint if there is one; a checkpoint after every epoch.
 fn train<B: AutodiffBackend>(
     args: &TrainArgs,
-    set: &ImageSet,
+    place: Place<'_>,
     data: &Loaded<B>,
     seed: u64,
     file: &Path,
     device: &B::Device,
 ) -> Result<Training<B>> {
-    let place = Place { shape: data.shape, classes: &set.classes, images: data.train_len() };
     let mut training = if args.resume && file.exists() {
         checkpoint::resume(file, &args.settings, seed, place, device)?
     } else {

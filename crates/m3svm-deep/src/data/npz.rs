@@ -32,7 +32,7 @@ pub(super) fn files(folder: &Path) -> Result<Option<Files>> {
 pub(super) fn read(files: &Files) -> Result<ImageSet> {
     let [train, test] = [part(&files[0])?, part(&files[1])?];
     let classes = numbered(&train, &test)?;
-    Ok(ImageSet { train, test, classes })
+    Ok(ImageSet { train, test, classes, files: None })
 }
 
 fn part(path: &Path) -> Result<Images> {

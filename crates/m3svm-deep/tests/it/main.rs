@@ -21,11 +21,16 @@ fn idx(sizes: &[u32], content: &[u8]) -> Vec<u8> {
 
 /// Two classes of 28×28 images: bright above or bright below, on something like noise.
 fn bars(folder: &Path) {
+    noisy_bars(folder, 31);
+}
+
+/// The same with other noise.
+fn noisy_bars(folder: &Path, noise: usize) {
     let part = |name: &str, count: usize| {
         let labels: Vec<u8> = (0..count).map(|i| (i % 2) as u8).collect();
         let pixel = |i: usize, at: usize| {
             let bright = (at / 28 < 14) == (i.is_multiple_of(2));
-            ((i * 31 + at * 17) % 60) as u8 + if bright { 150 } else { 0 }
+            ((i * noise + at * 17) % 60) as u8 + if bright { 150 } else { 0 }
         };
         let pixels: Vec<u8> = (0..count).flat_map(|i| (0..784).map(move |at| pixel(i, at))).collect();
         fs::write(folder.join(format!("{name}-images-idx3-ubyte")), idx(&[count as u32, 28, 28], &pixels)).unwrap();
@@ -66,6 +71,12 @@ fn a_training_leaves_checkpoints_curves_and_figures() {
     assert!(!fine && stderr.contains("seed-0.checkpoint exists; add `--resume`"), "{stderr}");
     let (fine, again, stderr) = program(&[&train[..], &["--resume"]].concat());
     assert!(fine && again == stdout, "{stderr}");
+
+    // Nor does it go on with other images of the same number and size.
+    noisy_bars(Path::new(data), 29);
+    let (fine, _, stderr) = program(&[&train[..], &["--resume"]].concat());
+    assert!(!fine && stderr.ends_with("seed-0.checkpoint: it was trained on other images\n"), "{stderr}");
+    bars(Path::new(data));
 
     let checkpoint = out.join("seed-0.checkpoint");
     let (fine, stdout, stderr) = program(&["evaluate", checkpoint.to_str().unwrap(), data]);
@@ -128,7 +139,17 @@ fn a_comparison_tunes_judges_and_goes_on() {
     // All is known: the same results without a training.
     let (fine, again, _) = program(&arguments);
     assert!(fine && again == stdout);
-    assert_eq!(fs::read_to_string(out.join("runs.jsonl")).unwrap().lines().count(), 5 + 8);
+    let runs = fs::read_to_string(out.join("runs.jsonl")).unwrap();
+    assert_eq!(runs.lines().count(), 5 + 8);
+    // Of other images of the same number and size nothing is known.
+    noisy_bars(&data, 29);
+    let (fine, stdout, stderr) = program(&arguments);
+    assert!(!fine && stdout.is_empty(), "{stdout}");
+    assert!(
+        stderr.ends_with("runs.jsonl, line 1 was trained on other images; choose another folder for these\n"),
+        "{stderr}"
+    );
+    assert_eq!(fs::read_to_string(out.join("runs.jsonl")).unwrap(), runs);
 }
 
 #[test]
