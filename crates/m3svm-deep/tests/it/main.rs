@@ -53,6 +53,10 @@ fn a_training_leaves_checkpoints_curves_and_figures() {
     assert!(fine, "{stderr}");
     assert!(stdout.starts_with("test accuracy 1.0000 ± 0.0000"), "{stdout}");
     assert!(stderr.contains("bars: 48 training and 16 test images of 1x32x32, 2 classes"), "{stderr}");
+    // Without a terminal there is a line per epoch.
+    for words in ["seed 0, epoch 1 of 4: loss ", "seed 1, epoch 4 of 4: loss "] {
+        assert_eq!(stderr.matches(words).count(), 1, "{stderr}");
+    }
     for file in ["seed-0.checkpoint", "seed-1.checkpoint", "curves.svg", "margins-before.svg", "margins-after.svg"] {
         assert!(out.join(file).is_file(), "{file}");
     }
@@ -71,6 +75,19 @@ fn a_training_leaves_checkpoints_curves_and_figures() {
     assert!(!fine && stderr.contains("seed-0.checkpoint exists; add `--resume`"), "{stderr}");
     let (fine, again, stderr) = program(&[&train[..], &["--resume"]].concat());
     assert!(fine && again == stdout, "{stderr}");
+
+    // Another seed would replace the curves of these, a comparison too.
+    let kept = fs::read(out.join("curves.csv")).unwrap();
+    for resume in [&[][..], &["--resume"]] {
+        let (fine, _, stderr) = program(&[&["train", data, "--out", place, "--seed", "2"], resume].concat());
+        assert!(!fine && stderr.contains("seed-0.checkpoint is of a seed that is not asked for"), "{stderr}");
+    }
+    let (fine, _, stderr) = program(&["compare", data, "--out", place]);
+    assert!(!fine && stderr.contains("seed-0.checkpoint is of a training"), "{stderr}");
+    assert_eq!(fs::read(out.join("curves.csv")).unwrap(), kept);
+    let other = [&train[..], &["--resume", "--lambda", "0.5"]].concat();
+    let (fine, _, stderr) = program(&other);
+    assert!(!fine && stderr.ends_with("it was trained with `lambda` 0.001, not 0.5\n"), "{stderr}");
 
     // Nor does it go on with other images of the same number and size.
     noisy_bars(Path::new(data), 29);
@@ -91,6 +108,29 @@ fn a_training_leaves_checkpoints_curves_and_figures() {
         .map(|l| l.split_once("objective ").unwrap().1.split([',', ' ']).next().unwrap().parse().unwrap())
         .collect();
     assert!(objectives[1] < objectives[0] && stdout.lines().all(|l| l.ends_with("test accuracy 1.0000")), "{stdout}");
+}
+
+#[test]
+fn curves_can_be_looked_at_while_a_training_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, out) = (folder.path().join("bars"), folder.path().join("out"));
+    fs::create_dir(&data).unwrap();
+    bars(&data);
+    let mut training = std::process::Command::new(assert_cmd::cargo::cargo_bin!("m3svm-deep"))
+        .args(["train", data.to_str().unwrap(), "--out", out.to_str().unwrap(), "--epochs", "100000"])
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    // Long enough for the busiest machine; the training itself would take hours.
+    let there = (0..600).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        out.join("curves.csv").exists()
+    });
+    training.kill().unwrap();
+    training.wait().unwrap();
+    assert!(there && out.join("seed-0.checkpoint").exists() && out.join("curves.svg").exists());
+    assert!(fs::read_to_string(out.join("curves.csv")).unwrap().lines().count() > 1);
+    assert!(!out.join("summary.json").exists());
 }
 
 #[test]
@@ -173,7 +213,11 @@ fn bad_input_is_said_in_one_line() {
     if !cfg!(feature = "cuda") {
         assert!(refused(&["--backend", "cuda"]).contains("built without CUDA"));
     }
-    assert!(!out.join("curves.csv").exists());
+    assert!(!out.exists());
+    // Where nothing is, a training begins.
+    let (fine, _, stderr) =
+        program(&["train", data.to_str().unwrap(), "--out", out.to_str().unwrap(), "--resume", "--epochs", "1"]);
+    assert!(fine && stderr.contains("there is nothing to resume in"), "{stderr}");
     let (fine, _, stderr) = program(&["evaluate", data.join("classes.txt").to_str().unwrap(), data.to_str().unwrap()]);
     assert!(
         !fine && stderr.contains("is not a usable checkpoint: its first line is missing")
