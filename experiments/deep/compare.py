@@ -2,7 +2,7 @@
 
 The protocol of `m3svm-deep compare`, for machines where PyTorch has the GPU: every method is tuned on a tenth of the training images,
 then trained on all of them with several seeds. Finished trainings are lines of OUT/runs.jsonl, in the format of `m3svm-deep`, which
-draws the figures from them. On a GPU, training steps are CUDA graphs, and several trainings run side by side.
+draws tables and figures from them: by hand, or at the end with --tables. On a GPU, training steps are CUDA graphs, and several trainings run side by side.
 
     python experiments/deep/compare.py DATA --out OUT
 """
@@ -10,6 +10,7 @@ draws the figures from them. On a GPU, training steps are CUDA graphs, and sever
 import argparse
 import json
 import math
+import subprocess
 import time
 from pathlib import Path
 
@@ -182,12 +183,14 @@ def evaluate(net, part):
     return float(losses) / len(part.y), float(hits) / len(part.y)
 
 
-def train_all(tasks, data, classes, device, jobs, journal):
-    """Trainings in groups of `jobs`, their steps in turns."""
+def train_all(tasks, data, checksum, classes, device, jobs, journal):
+    """Trainings in groups of `jobs`, their steps in turns, on the data of a checksum."""
     known = {}
     if journal.exists():
         for line in journal.read_text().splitlines():
             run = json.loads(line)
+            if run.get("data") != checksum:
+                raise SystemExit(f"{journal} holds trainings on other images; choose another folder for these")
             known[key(run["settings"], run["seed"], run["images"])] = run
     at = [key(s, seed, len(data["train"].y)) for s, seed in tasks]
     left = [n for n, k in enumerate(at) if k not in known]
@@ -207,7 +210,7 @@ def train_all(tasks, data, classes, device, jobs, journal):
                 training.end_epoch(time.time() - started)
         with journal.open("a") as file:
             for n, training in zip(left[start : start + jobs], group):
-                known[at[n]] = training.result()
+                known[at[n]] = {**training.result(), "data": checksum}
                 file.write(json.dumps(known[at[n]]) + "\n")
         speed = sum(t.history[-1]["images_per_second"] for t in group)
         print(f"{len(group)} trainings in {time.time() - begun:.1f} s, {speed:.0f} images/s", flush=True)
@@ -265,10 +268,11 @@ def main():
     parser.add_argument("--decays", type=numbers, default="0.01,0.03,0.1,0.3,1,3")
     parser.add_argument("--smoothings", type=numbers, default="0.05,0.1,0.2")
     parser.add_argument("--jobs", type=int, default=8, help="trainings side by side on a GPU")
+    parser.add_argument("--tables", metavar="BINARY", help="the program m3svm-deep, called at the end for tables and figures")
     args = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     args.out.mkdir(parents=True, exist_ok=True)
-    x, y, u, v, names = images.read(args.data)
+    x, y, u, v, names, checksum = images.read(args.data)
     print(f"{args.data.name}: {len(y)} training and {len(v)} test images, {len(names)} classes, {device}", flush=True)
 
     def held(part):
@@ -290,17 +294,30 @@ def main():
     tasks = [
         ({**s, "validation": 0.1}, 1000 + seed) for _, _, each in everything for s in each for seed in range(args.tune_seeds)
     ]
-    tuned = train_all(tasks, held(True), len(names), device, args.jobs, journal)
+    tuned = train_all(tasks, held(True), checksum, len(names), device, args.jobs, journal)
     score = {}
     for run in tuned:
         score.setdefault(key({**run["settings"], "validation": 0.0}, 0, 0), []).append(run["history"][-1]["validation_accuracy"])
     chosen = [(n, what, max(each, key=lambda s: np.mean(score[key(s, 0, 0)]))) for n, what, each in everything]
     tasks = [(s, seed) for _, _, s in chosen for seed in range(args.seeds)]
-    runs = train_all(tasks, held(False), len(names), device, args.jobs, journal)
+    runs = train_all(tasks, held(False), checksum, len(names), device, args.jobs, journal)
     for m, (name, what, settings) in enumerate(chosen):
         last = [r["history"][-1]["test_accuracy"] for r in runs[m * args.seeds : (m + 1) * args.seeds]]
         setting = f"{what} {settings[what]:g}" if what else ""
         print(f"{name:<26} {setting:<16} test {np.mean(last):.4f} ± {np.std(last, ddof=1) if len(last) > 1 else 0:.4f}", flush=True)
+    if args.tables:
+        subprocess.run([args.tables, *tables(args)], check=True)
+
+
+def tables(args):
+    """Arguments of `m3svm-deep` for the same comparison, all of whose trainings the journal holds."""
+    listed = lambda values: ",".join(map(repr, values))  # noqa: E731
+    return [
+        *("compare", str(args.data), "--out", str(args.out), "--epochs", str(args.epochs), "--batch", str(args.batch)),
+        *("--rate", repr(args.rate), "--schedule", args.schedule, "--seeds", str(args.seeds)),
+        *("--tune-seeds", str(args.tune_seeds), "--lambdas", listed(args.lambdas)),
+        *("--decays", listed(args.decays), "--smoothings", listed(args.smoothings)),
+    ]
 
 
 if __name__ == "__main__":

@@ -2,16 +2,18 @@
 
 import gzip
 import struct
+import zlib
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
 
 
-def read(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, list[str]]:
-    """Training images (N x C x H x W, uint8) and labels, test images and labels, class names."""
-    if (folder / "train").is_dir():
-        names = sorted(p.name for p in (folder / "train").iterdir() if p.is_dir())
+def read(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, list[str], str]:
+    """Training images (N x C x H x W, uint8) and labels, test images and labels, class names, checksum."""
+    files = (folder / "train").is_dir()
+    if files:
+        names = sorted(p.name for p in (folder / "train").iterdir() if p.is_dir() and not p.name.startswith("."))
         parts = [_files(folder / part, names) for part in ("train", "test")]
     elif any(folder.glob("train-images-idx3-ubyte*")):
         parts = [_idx(folder, part) for part in ("train", "t10k")]
@@ -22,9 +24,23 @@ def read(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, 
     (x, y), (u, v) = parts
     listed = folder / "classes.txt"
     if names is None:
-        names = listed.read_text().split("\n") if listed.exists() else []
-        names = [n for n in names if n] or [str(k) for k in range(int(y.max()) + 1)]
-    return _framed(x), y, _framed(u), v, names
+        names = [n.strip() for n in listed.read_text().split("\n")] if listed.exists() else []
+        names = [n for n in names if n] or [str(k) for k in range(int(max(y.max(), v.max())) + 1)]
+    x, u = _framed(x), _framed(u)
+    if files:
+        sums = [[zlib.crc32(p.read_bytes()) for p, _ in _paths(folder / part, names)] for part in ("train", "test")]
+    else:
+        sums = [[zlib.crc32(np.ascontiguousarray(image)) for image in part] for part in (x, u)]
+    return x, y, u, v, names, checksum(x.shape[1:], [(sums[0], y), (sums[1], v)], names)
+
+
+def checksum(shape, parts, names: list[str]) -> str:
+    """The number by which `m3svm-deep` knows a data set. `parts`: checksums and labels of training and of test images."""
+    total = zlib.crc32(("x".join(map(str, shape)) + "\n").encode())
+    for sums, labels in parts:
+        both = np.stack([np.asarray(sums, np.uint32), np.asarray(labels, np.uint32)], 1)
+        total = zlib.crc32(both.astype("<u4").tobytes() + b"\n", total)
+    return f"{zlib.crc32(''.join(name + chr(10) for name in names).encode(), total):08x}"
 
 
 def _idx(folder: Path, part: str):
@@ -42,10 +58,15 @@ def _npz(path: Path):
 
 
 def _files(folder: Path, names: list[str]):
-    paths = [(p, k) for k, name in enumerate(names) for p in sorted((folder / name).iterdir())]
+    paths = _paths(folder, names)
     with ProcessPoolExecutor() as pool:
         images = list(pool.map(_pixels, [p for p, _ in paths], chunksize=500))
     return np.stack(images), np.array([k for _, k in paths], np.int64)
+
+
+def _paths(folder: Path, names: list[str]):
+    inside = [(p, k) for k, name in enumerate(names) for p in sorted((folder / name).iterdir())]
+    return [(p, k) for p, k in inside if p.suffix.lower() in (".jpg", ".jpeg", ".png")]
 
 
 def _pixels(path: Path) -> np.ndarray:

@@ -96,7 +96,7 @@ impl<B: Backend> Ism3Loss<B> {
     /// - targets: `[batch_size]`
     /// - output: `[1]`
     pub fn forward(&self, head: &Linear<B>, logits: Tensor<B, 2>, targets: Tensor<B, 1, Int>) -> Tensor<B, 1> {
-        widened(self.entropy.forward(logits, targets)) + self.regularizer(head)
+        self.entropy.forward(widened(logits), targets) + self.regularizer(head)
     }
 
     /// Everything but the cross-entropy.

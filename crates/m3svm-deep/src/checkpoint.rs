@@ -1,7 +1,7 @@
 //! Trainings in files: everything that is needed to go on as if nothing had happened.
 //!
 //! ```text
-//! m3svm-deep checkpoint 1 <length of the header>\n  header as JSON  network, optimiser, best network (MessagePack)
+//! m3svm-deep checkpoint 2 <length of the header>\n  header as JSON  network, optimiser, best network (MessagePack)
 //! ```
 
 use std::fs;
@@ -19,7 +19,9 @@ use crate::network::Network;
 use crate::settings::Settings;
 use crate::training::{Epoch, Training, adam};
 
-const MAGIC: &str = "m3svm-deep checkpoint 1 ";
+const MAGIC: &str = "m3svm-deep checkpoint 2 ";
+/// Did not say which images it belonged to.
+const OLD: &str = "m3svm-deep checkpoint 1 ";
 
 /// Everything but weights.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -28,6 +30,8 @@ pub(crate) struct Header {
     pub(crate) seed: u64,
     pub(crate) shape: [usize; 3],
     pub(crate) classes: Vec<String>,
+    /// Checksum of images, labels and classes.
+    pub(crate) data: String,
     /// Training images: orders of another number of images are other orders.
     pub(crate) images: usize,
     pub(crate) history: Vec<Epoch>,
@@ -42,6 +46,7 @@ pub(crate) struct Header {
 pub(crate) struct Place<'a> {
     pub(crate) shape: [usize; 3],
     pub(crate) classes: &'a [String],
+    pub(crate) data: &'a str,
     pub(crate) images: usize,
 }
 
@@ -57,6 +62,7 @@ pub(crate) fn save<B: AutodiffBackend>(training: &Training<B>, place: Place<'_>,
         seed: training.seed,
         shape: place.shape,
         classes: place.classes.to_vec(),
+        data: place.data.into(),
         images: place.images,
         history: training.history.clone(),
         first_margins: training.first_margins.iter().map(|m| m.is_finite().then_some(*m)).collect(),
@@ -79,6 +85,10 @@ pub(crate) fn read(path: &Path) -> Result<(Header, [Vec<u8>; 3])> {
 fn parse(all: &[u8]) -> Result<(Header, [Vec<u8>; 3])> {
     let end = all.iter().take(80).position(|b| *b == b'\n').context("its first line is missing")?;
     let line = std::str::from_utf8(&all[..end])?;
+    ensure!(
+        !line.starts_with(OLD),
+        "it is of an older version, which does not say what it was trained on; train again"
+    );
     let length: usize = line.strip_prefix(MAGIC).context("it is of another kind or version")?.parse()?;
     let rest = &all[end + 1..];
     ensure!(length <= rest.len(), "it ends early");
@@ -139,9 +149,12 @@ fn agree(header: &Header, settings: &Settings, seed: u64, place: Place<'_>) -> R
     );
     ensure!(header.classes == place.classes, "it was trained on other classes");
     ensure!(header.images == place.images, "it was trained on {} images, not {}", header.images, place.images);
+    ensure!(header.data == place.data, "it was trained on other images");
     ensure!(header.seed == seed, "it has the seed {}, not {seed}", header.seed);
-    ensure!(header.settings == *settings, "it was trained with other settings");
-    Ok(())
+    match settings.difference(&header.settings)? {
+        Some((name, now, before)) => bail!("it was trained with `{name}` {before}, not {now}"),
+        None => Ok(()),
+    }
 }
 
 fn network<B: Backend>(header: &Header, bytes: Vec<u8>, device: &B::Device) -> Result<Network<B>> {

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Mutex;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::settings::Settings;
@@ -16,6 +16,9 @@ use crate::training::Epoch;
 pub(crate) struct Run {
     pub(crate) settings: Settings,
     pub(crate) seed: u64,
+    /// Checksum of the images, labels and classes. Journals of old have none.
+    #[serde(default)]
+    pub(crate) data: String,
     /// Images it was trained on.
     pub(crate) images: usize,
     pub(crate) history: Vec<Epoch>,
@@ -31,6 +34,8 @@ impl Run {
     }
 }
 
+const ANOTHER: &str = "choose another folder for these";
+
 /// The file of a comparison.
 #[derive(Debug)]
 pub(crate) struct Journal {
@@ -39,8 +44,8 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Reads what is there. A last line that was cut off is done again.
-    pub(crate) fn open(path: &Path) -> Result<Self> {
+    /// Reads what is there. A last line that was cut off is done again; trainings on other data than those of a checksum are refused.
+    pub(crate) fn open(path: &Path, data: &str) -> Result<Self> {
         let text = if path.exists() {
             fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?
         } else {
@@ -52,8 +57,11 @@ impl Journal {
             if !line.ends_with('\n') {
                 break;
             }
-            let run = serde_json::from_str(line)
-                .with_context(|| format!("{}, line {}: not a training of this program", path.display(), n + 1))?;
+            let place = || format!("{}, line {}", path.display(), n + 1);
+            let run: Run =
+                serde_json::from_str(line).with_context(|| format!("{}: not a training of this program", place()))?;
+            ensure!(!run.data.is_empty(), "{} does not say which images it was trained on; {ANOTHER}", place());
+            ensure!(run.data == data, "{} was trained on other images; {ANOTHER}", place());
             known.push(run);
             kept.push_str(line);
         }
@@ -96,25 +104,32 @@ mod tests {
         let run = |seed: u64| Run {
             settings: Settings::small(LossName::Ism3),
             seed,
+            data: "1a2b".into(),
             images: 9,
             history: vec![],
             first_margins: finite(&[f64::INFINITY, 0.1 + 0.2]),
             last_margins: vec![],
         };
-        let journal = Journal::open(&path).unwrap();
+        let journal = Journal::open(&path, "1a2b").unwrap();
         journal.add(&run(0)).unwrap();
         journal.add(&run(1)).unwrap();
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, &text[..text.len() - 5]).unwrap();
-        let journal = Journal::open(&path).unwrap();
+        let journal = Journal::open(&path, "1a2b").unwrap();
         let small = Settings::small(LossName::Ism3);
         assert_eq!(journal.find(&small, 0, 9), Some(run(0)));
         assert_eq!(journal.find(&small, 1, 9), None);
         assert_eq!(journal.find(&small, 0, 8), None);
         assert_eq!(journal.find(&Settings::small(LossName::Softmax), 0, 9), None);
         journal.add(&run(1)).unwrap();
-        assert_eq!(Journal::open(&path).unwrap().find(&small, 1, 9), Some(run(1)));
+        assert_eq!(Journal::open(&path, "1a2b").unwrap().find(&small, 1, 9), Some(run(1)));
+        let refused = |data: &str| format!("{:#}", Journal::open(&path, data).unwrap_err());
+        let named = |rest: &str| format!("{}, line 1{rest}; choose another folder for these", path.display());
+        assert_eq!(refused("1a2c"), named(" was trained on other images"));
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replace(r#""data":"1a2b","#, "")).unwrap();
+        assert_eq!(refused("1a2b"), named(" does not say which images it was trained on"));
         fs::write(&path, "{}\n").unwrap();
-        assert!(format!("{:#}", Journal::open(&path).unwrap_err()).contains("line 1: not a training"));
+        assert!(refused("1a2b").contains("line 1: not a training"));
     }
 }

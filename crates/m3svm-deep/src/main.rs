@@ -11,6 +11,7 @@ mod data;
 mod journal;
 mod network;
 mod output;
+mod ownership;
 mod progress;
 mod random;
 mod settings;

@@ -87,19 +87,37 @@ pub(crate) fn comparison_figure(
 }
 
 fn save(title: &str, label: &str, series: Vec<Series>, path: &Path) -> Result<()> {
-    let chart =
-        LineChart { title: title.into(), x: Axis::new("epoch"), y: Axis::new(label), series, ..LineChart::default() };
+    let chart = LineChart {
+        title: title.into(),
+        x: Axis::new("epoch").whole(),
+        y: Axis::new(label),
+        series,
+        ..LineChart::default()
+    };
     Ok(chart.figure().save(path)?)
 }
 
-/// The matrix of margins between classes.
-pub(crate) fn margin_figure(title: &str, margins: &[f64], classes: &[String], path: &Path) -> Result<()> {
+/// The smallest and the largest of the finite numbers, if they differ.
+pub(crate) fn finite_ends<'a>(numbers: impl Iterator<Item = &'a f64>) -> Option<(f64, f64)> {
+    let finite = numbers.copied().filter(|m| m.is_finite());
+    let (low, high) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), m| (l.min(m), h.max(m)));
+    (low < high).then_some((low, high))
+}
+
+/// The matrix of margins between classes. Colours go from end to end of a range, or of the matrix itself.
+pub(crate) fn margin_figure(
+    title: &str,
+    margins: &[f64],
+    classes: &[String],
+    range: Option<(f64, f64)>,
+    path: &Path,
+) -> Result<()> {
     let map = HeatMap {
         title: title.into(),
         rows: classes.to_vec(),
         columns: classes.to_vec(),
         values: margins.chunks(classes.len()).map(<[f64]>::to_vec).collect(),
-        scale: Axis::new("margin 2/|w - w'|"),
+        scale: Axis { range, ..Axis::new("margin 2/|w - w'|") },
         ..HeatMap::default()
     };
     Ok(map.figure().save(path)?)
@@ -112,6 +130,8 @@ mod tests {
     #[test]
     fn deviations_are_those_of_samples() {
         assert_eq!(mean_and_deviation([1.0, 3.0].into_iter()), (2.0, 2f64.sqrt()));
+        assert_eq!(finite_ends([3.0, f64::INFINITY, 1.0].iter()), Some((1.0, 3.0)));
+        assert_eq!(finite_ends([f64::INFINITY, 1.0].iter()), None);
         assert_eq!(shown(mean_and_deviation([0.5].into_iter())), "0.5000 ± 0.0000");
     }
 }

@@ -107,6 +107,17 @@ impl Settings {
         Ok(())
     }
 
+    /// The first setting in which two differ, with its value here and there.
+    pub(crate) fn difference(&self, other: &Self) -> Result<Option<(String, String, String)>> {
+        let [here, there] = [serde_json::to_value(self)?, serde_json::to_value(other)?];
+        let plain = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), String::from);
+        let mut fields = here.as_object().into_iter().flatten();
+        Ok(fields.find_map(|(name, value)| {
+            let before = &there[name];
+            (value != before).then(|| (name.clone(), plain(value), plain(before)))
+        }))
+    }
+
     /// Cross-entropy, with the penalty if the loss has one.
     pub(crate) fn penalty(&self) -> Ism3LossConfig {
         let smoothing = (self.smoothing != 0.0).then_some(self.smoothing as f32);

@@ -72,7 +72,7 @@ fn a_resumed_training_is_the_uninterrupted_one() {
             ..Settings::small(LossName::Ism3)
         };
         let data = Loaded::<Graph>::new(&set, settings.validation, &DEVICE);
-        let place = Place { shape: data.shape, classes: &set.classes, images: data.train_len() };
+        let place = Place { shape: data.shape, classes: &set.classes, data: "1a2b", images: data.train_len() };
         let mut first = Training::new(&settings, 3, &data, &DEVICE);
         first.epoch(&data, &DEVICE, &|_| {}).unwrap();
         first.epoch(&data, &DEVICE, &|_| {}).unwrap();
@@ -111,7 +111,7 @@ fn a_checkpoint_of_another_training_is_refused() {
     let path = folder.path().join("a.checkpoint");
     let settings = Settings { epochs: 1, ..Settings::small(LossName::Ism3) };
     let training = trained(&settings, &set);
-    let place = Place { shape: [1, 32, 32], classes: &set.classes, images: 8 };
+    let place = Place { shape: [1, 32, 32], classes: &set.classes, data: "1a2b", images: 8 };
     checkpoint::save(&training, place, &path).unwrap();
     let refused = |settings: &Settings, seed: u64, place: Place<'_>| {
         let result = checkpoint::resume::<Graph>(&path, settings, seed, place, &DEVICE);
@@ -119,11 +119,19 @@ fn a_checkpoint_of_another_training_is_refused() {
     };
     let other = Settings { network: NetworkName::Resnet, ..settings.clone() };
     assert!(refused(&other, 3, place).ends_with("it holds another network (Cnn, not Resnet)"));
-    assert!(refused(&Settings { lambda: 1.0, ..settings.clone() }, 3, place).ends_with("other settings"));
+    assert!(
+        refused(&Settings { lambda: 1.0, ..settings.clone() }, 3, place)
+            .ends_with("trained with `lambda` 0.001, not 1.0")
+    );
+    assert!(
+        refused(&Settings { schedule: Schedule::Constant, ..settings.clone() }, 3, place)
+            .ends_with("trained with `schedule` cosine, not constant")
+    );
     assert!(refused(&settings, 4, place).ends_with("it has the seed 3, not 4"));
     let wide = Place { shape: [1, 64, 64], ..place };
     assert!(refused(&settings, 3, wide).ends_with("it was trained on images of 1x32x32, not 1x64x64"));
     assert!(refused(&settings, 3, Place { images: 9, ..place }).ends_with("it was trained on 8 images, not 9"));
+    assert!(refused(&settings, 3, Place { data: "1a2c", ..place }).ends_with("it was trained on other images"));
     let names = ["a".to_string(), "b".to_string()];
     assert!(refused(&settings, 3, Place { classes: &names, ..place }).ends_with("other classes"));
 
@@ -131,6 +139,7 @@ fn a_checkpoint_of_another_training_is_refused() {
     for (broken, words) in [
         (&bytes[..bytes.len() - 1], "it ends early"),
         (&bytes[..50], "it ends early"),
+        (&b"m3svm-deep checkpoint 1 20\n"[..], "which does not say what it was trained on; train again"),
         (&b"PNG\n"[..], "it is of another kind or version"),
         (&b""[..], "its first line is missing"),
     ] {

@@ -11,6 +11,8 @@ pub struct Axis {
     pub log: bool,
     /// Fixed ends; else those of the data with some air.
     pub range: Option<(f64, f64)>,
+    /// Ticks at whole numbers only, for what is counted.
+    pub whole: bool,
 }
 
 impl Axis {
@@ -22,6 +24,11 @@ impl Axis {
     /// The same axis, logarithmic.
     pub fn log(self) -> Self {
         Self { log: true, ..self }
+    }
+
+    /// The same axis with ticks at whole numbers only.
+    pub fn whole(self) -> Self {
+        Self { whole: true, ..self }
     }
 
     /// The same axis with fixed ends.
@@ -40,6 +47,7 @@ impl Axis {
 #[derive(Clone, Debug)]
 pub(crate) struct Scale {
     log: bool,
+    whole: bool,
     /// Ends of the data range, as logarithms if logarithmic.
     low: f64,
     high: f64,
@@ -64,7 +72,7 @@ impl Scale {
                 with_air(low, high, axis.log)
             }
         };
-        Self { log: axis.log, low, high, start: 0.0, end: 1.0 }
+        Self { log: axis.log, whole: axis.whole, low, high, start: 0.0, end: 1.0 }
     }
 
     /// The same scale between two pixel positions.
@@ -85,7 +93,9 @@ impl Scale {
             let labels = ticks::logarithmic_labels(&values);
             (values, labels)
         } else {
-            let values = ticks::linear(self.low, self.high, count);
+            let mut values = ticks::linear(self.low, self.high, count);
+            // Steps below 1 are those of 1 divided, so that all whole numbers are among them.
+            values.retain(|v| !self.whole || (v - v.round()).abs() < 1e-6);
             let labels = ticks::linear_labels(&values);
             (values, labels)
         };
@@ -128,6 +138,19 @@ mod tests {
         assert_eq!([1.0, 10.0, 100.0, 1e4].map(|v| s.place(v)), [0.0, 25.0, 50.0, 100.0]);
         let s = scale(Axis::new("x").range(0.0, 4.0), &[]);
         assert_eq!([0.0, 1.0, 4.0].map(|v| s.place(v)), [0.0, 25.0, 100.0]);
+    }
+
+    #[test]
+    fn what_is_counted_has_no_ticks_between_whole_numbers() {
+        let labels = |most: usize| {
+            let values: Vec<f64> = (1..=most).map(|n| n as f64).collect();
+            let ticks = scale(Axis::new("epoch").whole(), &values).ticks(6);
+            ticks.into_iter().map(|(_, label)| label).collect::<Vec<_>>()
+        };
+        assert_eq!(labels(1), ["1"]);
+        assert_eq!(labels(2), ["1", "2"]);
+        assert_eq!(labels(3), ["1", "2", "3"]);
+        assert_eq!(labels(30), ["5", "10", "15", "20", "25", "30"]);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::backend::{self, Work};
 use crate::data::{ImageSet, shape};
 use crate::journal::{Journal, Run};
 use crate::output::mean_and_deviation;
+use crate::ownership;
 use crate::progress::tell;
 use crate::settings::{LossName, Settings};
 use workers::Task;
@@ -28,8 +29,8 @@ pub(crate) fn run(args: CompareArgs) -> Result<()> {
         ensure!(!method.candidates.is_empty(), "there is no candidate for {}", method.name);
         method.candidates.iter().try_for_each(Settings::check)?;
     }
+    ownership::claim_for_comparison(&args.out)?;
     let set = args.data.read()?;
-    fs::create_dir_all(&args.out).with_context(|| format!("cannot make {}", args.out.display()))?;
     backend::with(args.backend, Comparison { args: &args, set: &set })
 }
 
@@ -102,6 +103,7 @@ struct Judged {
 impl Work for Comparison<'_> {
     fn run<B: AutodiffBackend>(self, device: B::Device) -> Result<()> {
         let Self { args, set } = self;
+        fs::create_dir_all(&args.out).with_context(|| format!("cannot make {}", args.out.display()))?;
         tell(&format!(
             "{}: {} training and {} test images of {}, {} classes",
             args.data.name(),
@@ -110,9 +112,10 @@ impl Work for Comparison<'_> {
             shape(set.train.shape),
             set.classes.len()
         ));
-        let journal = Journal::open(&args.out.join("runs.jsonl"))?;
+        let sum = set.checksum();
+        let journal = Journal::open(&args.out.join(ownership::JOURNAL), &sum)?;
         let methods = methods(args);
-        let train = |tasks: Vec<Task>| workers::train_all::<B>(tasks, set, args.jobs, &journal, &device);
+        let train = |tasks: Vec<Task>| workers::train_all::<B>(tasks, set, &sum, args.jobs, &journal, &device);
 
         // Where there is one candidate, there is nothing to search, but its validation accuracy is worth knowing.
         let part = |s: &Settings| Settings { validation: args.tune_share, ..s.clone() };

@@ -18,7 +18,7 @@ pub(super) fn read(folder: &Path) -> Result<ImageSet> {
     }
     let mut test = Images { pixels: Vec::new(), labels: Vec::new(), shape: SHAPE };
     append(&mut test, &folder.join("test_batch.bin"))?;
-    Ok(ImageSet { train, test, classes: CLASSES.map(String::from).to_vec() })
+    Ok(ImageSet { train, test, classes: CLASSES.map(String::from).to_vec(), files: None })
 }
 
 fn append(images: &mut Images, path: &Path) -> Result<()> {

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use image::imageops::FilterType;
-use image::{DynamicImage, ImageReader};
+use image::{DynamicImage, ImageFormat};
 use rayon::prelude::*;
 
-use super::{FolderOptions, ImageSet, Images};
+use super::{FolderOptions, ImageSet, Images, checksum, jpeg};
 
 pub(super) fn read(folder: &Path, options: FolderOptions) -> Result<ImageSet> {
     let train = folder.join("train");
@@ -26,15 +26,18 @@ pub(super) fn read(folder: &Path, options: FolderOptions) -> Result<ImageSet> {
         None => common_channels(&[files(&train, &classes)?, files(&test, &classes)?].concat())?,
     };
     let part = |place: &Path| load(&files(place, &classes)?, options.size, channels);
-    Ok(ImageSet { train: part(&train)?, test: part(&test)?, classes })
+    let ((train, a), (test, b)) = (part(&train)?, part(&test)?);
+    Ok(ImageSet { train, test, classes, files: Some([a, b]) })
 }
 
 fn subfolders(place: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(place).with_context(|| format!("cannot read {}", place.display()))? {
         let entry = entry?;
-        if entry.path().is_dir() {
-            names.push(entry.file_name().to_string_lossy().into_owned());
+        let name = entry.file_name().to_string_lossy().into_owned();
+        // Hidden folders are those of other programs, such as .ipynb_checkpoints.
+        if entry.path().is_dir() && !name.starts_with('.') {
+            names.push(name);
         }
     }
     names.sort();
@@ -64,7 +67,7 @@ fn files(place: &Path, classes: &[String]) -> Result<Vec<(PathBuf, u32)>> {
 /// 1 if all files are grey, 3 if all are in colour.
 fn common_channels(files: &[(PathBuf, u32)]) -> Result<usize> {
     let colours: Vec<bool> =
-        files.par_iter().map(|(path, _)| Ok(decode(path)?.color().has_color())).collect::<Result<_>>()?;
+        files.par_iter().map(|(path, _)| Ok(decode(path)?.0.color().has_color())).collect::<Result<_>>()?;
     match (colours.iter().position(|c| *c), colours.iter().position(|c| !*c)) {
         (Some(colour), Some(grey)) => bail!(
             "{} is grey and {} is in colour; choose `--channels 1` or `--channels 3` for all",
@@ -76,29 +79,35 @@ fn common_channels(files: &[(PathBuf, u32)]) -> Result<usize> {
     }
 }
 
-fn load(files: &[(PathBuf, u32)], size: usize, channels: usize) -> Result<Images> {
-    let images: Vec<Vec<u8>> = files.par_iter().map(|(path, _)| pixels(path, size, channels)).collect::<Result<_>>()?;
+/// The images, and the checksums of their files.
+fn load(files: &[(PathBuf, u32)], size: usize, channels: usize) -> Result<(Images, Vec<u32>)> {
+    let images = files.par_iter().map(|(path, _)| pixels(path, size, channels)).collect::<Result<Vec<_>>>()?;
+    let (pixels, sums): (Vec<_>, Vec<_>) = images.into_iter().unzip();
     let labels = files.iter().map(|(_, k)| *k).collect();
-    Ok(Images { pixels: images.concat(), labels, shape: [channels, size, size] })
+    Ok((Images { pixels: pixels.concat(), labels, shape: [channels, size, size] }, sums))
 }
 
-/// The image resized, channel by channel.
-fn pixels(path: &Path, size: usize, channels: usize) -> Result<Vec<u8>> {
-    let mut image = decode(path)?;
+/// The image resized, channel by channel, and the checksum of its file.
+fn pixels(path: &Path, size: usize, channels: usize) -> Result<(Vec<u8>, u32)> {
+    let (mut image, sum) = decode(path)?;
     if (image.width() as usize, image.height() as usize) != (size, size) {
         image = image.resize_exact(size as u32, size as u32, FilterType::Triangle);
     }
     if channels == 1 {
-        return Ok(image.into_luma8().into_raw());
+        return Ok((image.into_luma8().into_raw(), sum));
     }
     let together = image.into_rgb8().into_raw();
-    Ok((0..3).flat_map(|c| together.iter().skip(c).step_by(3).copied()).collect())
+    Ok(((0..3).flat_map(|c| together.iter().skip(c).step_by(3).copied()).collect(), sum))
 }
 
-fn decode(path: &Path) -> Result<DynamicImage> {
-    let reader = ImageReader::open(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let reader = reader.with_guessed_format().with_context(|| format!("cannot read {}", path.display()))?;
-    reader.decode().with_context(|| format!("{} is not a usable image", path.display()))
+/// The image of a file, and the checksum of the file.
+fn decode(path: &Path) -> Result<(DynamicImage, u32)> {
+    let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let unusable = || format!("{} is not a usable image", path.display());
+    let format = image::guess_format(&bytes).with_context(unusable)?;
+    ensure!(format != ImageFormat::Jpeg || jpeg::is_whole(&bytes), "{}: it ends early", unusable());
+    let image = image::load_from_memory_with_format(&bytes, format).with_context(unusable)?;
+    Ok((image, checksum::sum(&bytes)))
 }
 
 #[cfg(test)]
@@ -146,6 +155,38 @@ mod tests {
         let whole = fs::read(folder.path().join("test/b/1.png")).unwrap();
         fs::write(folder.path().join("test/b/2.jpg"), &whole[..whole.len() / 2]).unwrap();
         assert!(message(folder.path(), OPTIONS).contains("2.jpg is not a usable image"));
+    }
+
+    /// Decoders fill the rest with grey.
+    #[test]
+    fn a_jpeg_that_was_cut_off_is_refused() {
+        let folder = folder();
+        let path = folder.path().join("test/b/2.jpg");
+        RgbImage::from_fn(48, 48, |x, y| Rgb([(x * 37) as u8, (y * 91) as u8, (x * y) as u8])).save(&path).unwrap();
+        assert!(read(folder.path(), OPTIONS).is_ok());
+        let whole = fs::read(&path).unwrap();
+        for share in [50, 80, 90, 97] {
+            fs::write(&path, &whole[..whole.len() * share / 100]).unwrap();
+            let found = message(folder.path(), OPTIONS);
+            assert_eq!(found, format!("{} is not a usable image: it ends early", path.display()));
+        }
+    }
+
+    #[test]
+    fn a_set_is_known_by_its_files() {
+        let folder = folder();
+        let sum = || read(folder.path(), OPTIONS).unwrap().checksum();
+        let before = sum();
+        assert_eq!(before, sum());
+        RgbImage::from_pixel(40, 20, Rgb([11, 7, 9])).save(folder.path().join("train/a/1.png")).unwrap();
+        assert_ne!(before, sum());
+    }
+
+    #[test]
+    fn hidden_folders_are_no_classes() {
+        let folder = folder();
+        fs::create_dir(folder.path().join("train/.ipynb_checkpoints")).unwrap();
+        assert_eq!(read(folder.path(), OPTIONS).unwrap().classes, ["a", "b"]);
     }
 
     #[test]

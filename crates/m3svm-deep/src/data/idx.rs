@@ -29,7 +29,7 @@ pub(super) fn read(files: &Files) -> Result<ImageSet> {
     let train = part(&files[0], &files[1])?;
     let test = part(&files[2], &files[3])?;
     let classes = numbered(&train, &test)?;
-    Ok(ImageSet { train, test, classes })
+    Ok(ImageSet { train, test, classes, files: None })
 }
 
 fn part(images: &Path, labels: &Path) -> Result<Images> {

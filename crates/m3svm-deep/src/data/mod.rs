@@ -1,8 +1,10 @@
 //! Images with labels, from whatever a folder holds.
 
+mod checksum;
 mod cifar;
 mod folder;
 mod idx;
+mod jpeg;
 mod npz;
 #[cfg(test)]
 pub(crate) mod samples;
@@ -33,6 +35,8 @@ pub(crate) struct ImageSet {
     pub(crate) train: Images,
     pub(crate) test: Images,
     pub(crate) classes: Vec<String>,
+    /// Checksums of the files of training and test images, where every image is a file.
+    pub(crate) files: Option<[Vec<u32>; 2]>,
 }
 
 /// What to do with the files of image folders, which have any size and colour.

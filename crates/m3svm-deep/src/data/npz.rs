@@ -32,7 +32,7 @@ pub(super) fn files(folder: &Path) -> Result<Option<Files>> {
 pub(super) fn read(files: &Files) -> Result<ImageSet> {
     let [train, test] = [part(&files[0])?, part(&files[1])?];
     let classes = numbered(&train, &test)?;
-    Ok(ImageSet { train, test, classes })
+    Ok(ImageSet { train, test, classes, files: None })
 }
 
 fn part(path: &Path) -> Result<Images> {
@@ -45,6 +45,10 @@ fn read_part(path: &Path) -> Result<Images> {
     let [n, c, h, w] = shape[..] else {
         bail!("`x` has {} dimensions, expected 4: images, channels, height, width", shape.len());
     };
+    ensure!(
+        [1, 3].contains(&c) || ![1, 3].contains(&w),
+        "`x` has the shape {shape:?} with channels last, expected images, channels, height, width: `x.transpose(0, 3, 1, 2)`"
+    );
     let pixels = match pixels {
         Content::Bytes(pixels) => pixels,
         Content::Numbers(_) => bail!("`x` does not hold bytes (uint8)"),
@@ -156,6 +160,8 @@ mod tests {
         );
         assert!(broken(&[("x", npy("<f4", "(2, 1, 1, 1)", &[0; 8])), y.clone()]).contains("expected whole numbers"));
         assert!(broken(&[("x", npy("|u1", "(2, 2)", &[0; 4])), y.clone()]).contains("2 dimensions, expected 4"));
+        let last = broken(&[("x", npy("|u1", "(2, 2, 2, 3)", &[0; 24])), y.clone()]);
+        assert!(last.contains("[2, 2, 2, 3] with channels last") && last.contains("x.transpose(0, 3, 1, 2)"), "{last}");
         assert!(broken(&[("x", npy("|u1", "(2, 1, 1, 2000000000000)", &[0; 4])), y]).contains("ends early"));
         std::fs::write(&test, "no archive").unwrap();
         assert!(read(&[train.clone(), test.clone()]).is_err());

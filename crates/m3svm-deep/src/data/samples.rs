@@ -18,5 +18,6 @@ pub(crate) fn small_set(classes: usize, each: usize) -> ImageSet {
         }
         images
     };
-    ImageSet { train: part(1), test: part(2), classes: (0..classes).map(|k| format!("bar {k}")).collect() }
+    let classes = (0..classes).map(|k| format!("bar {k}")).collect();
+    ImageSet { train: part(1), test: part(2), classes, files: None }
 }

@@ -21,11 +21,16 @@ fn idx(sizes: &[u32], content: &[u8]) -> Vec<u8> {
 
 /// Two classes of 28×28 images: bright above or bright below, on something like noise.
 fn bars(folder: &Path) {
+    noisy_bars(folder, 31);
+}
+
+/// The same with other noise.
+fn noisy_bars(folder: &Path, noise: usize) {
     let part = |name: &str, count: usize| {
         let labels: Vec<u8> = (0..count).map(|i| (i % 2) as u8).collect();
         let pixel = |i: usize, at: usize| {
             let bright = (at / 28 < 14) == (i.is_multiple_of(2));
-            ((i * 31 + at * 17) % 60) as u8 + if bright { 150 } else { 0 }
+            ((i * noise + at * 17) % 60) as u8 + if bright { 150 } else { 0 }
         };
         let pixels: Vec<u8> = (0..count).flat_map(|i| (0..784).map(move |at| pixel(i, at))).collect();
         fs::write(folder.join(format!("{name}-images-idx3-ubyte")), idx(&[count as u32, 28, 28], &pixels)).unwrap();
@@ -48,6 +53,10 @@ fn a_training_leaves_checkpoints_curves_and_figures() {
     assert!(fine, "{stderr}");
     assert!(stdout.starts_with("test accuracy 1.0000 ± 0.0000"), "{stdout}");
     assert!(stderr.contains("bars: 48 training and 16 test images of 1x32x32, 2 classes"), "{stderr}");
+    // Without a terminal there is a line per epoch.
+    for words in ["seed 0, epoch 1 of 4: loss ", "seed 1, epoch 4 of 4: loss "] {
+        assert_eq!(stderr.matches(words).count(), 1, "{stderr}");
+    }
     for file in ["seed-0.checkpoint", "seed-1.checkpoint", "curves.svg", "margins-before.svg", "margins-after.svg"] {
         assert!(out.join(file).is_file(), "{file}");
     }
@@ -67,6 +76,25 @@ fn a_training_leaves_checkpoints_curves_and_figures() {
     let (fine, again, stderr) = program(&[&train[..], &["--resume"]].concat());
     assert!(fine && again == stdout, "{stderr}");
 
+    // Another seed would replace the curves of these, a comparison too.
+    let kept = fs::read(out.join("curves.csv")).unwrap();
+    for resume in [&[][..], &["--resume"]] {
+        let (fine, _, stderr) = program(&[&["train", data, "--out", place, "--seed", "2"], resume].concat());
+        assert!(!fine && stderr.contains("seed-0.checkpoint is of a seed that is not asked for"), "{stderr}");
+    }
+    let (fine, _, stderr) = program(&["compare", data, "--out", place]);
+    assert!(!fine && stderr.contains("seed-0.checkpoint is of a training"), "{stderr}");
+    assert_eq!(fs::read(out.join("curves.csv")).unwrap(), kept);
+    let other = [&train[..], &["--resume", "--lambda", "0.5"]].concat();
+    let (fine, _, stderr) = program(&other);
+    assert!(!fine && stderr.ends_with("it was trained with `lambda` 0.001, not 0.5\n"), "{stderr}");
+
+    // Nor does it go on with other images of the same number and size.
+    noisy_bars(Path::new(data), 29);
+    let (fine, _, stderr) = program(&[&train[..], &["--resume"]].concat());
+    assert!(!fine && stderr.ends_with("seed-0.checkpoint: it was trained on other images\n"), "{stderr}");
+    bars(Path::new(data));
+
     let checkpoint = out.join("seed-0.checkpoint");
     let (fine, stdout, stderr) = program(&["evaluate", checkpoint.to_str().unwrap(), data]);
     assert!(fine && stdout.starts_with("test accuracy      1.0000"), "{stdout}{stderr}");
@@ -80,6 +108,29 @@ fn a_training_leaves_checkpoints_curves_and_figures() {
         .map(|l| l.split_once("objective ").unwrap().1.split([',', ' ']).next().unwrap().parse().unwrap())
         .collect();
     assert!(objectives[1] < objectives[0] && stdout.lines().all(|l| l.ends_with("test accuracy 1.0000")), "{stdout}");
+}
+
+#[test]
+fn curves_can_be_looked_at_while_a_training_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, out) = (folder.path().join("bars"), folder.path().join("out"));
+    fs::create_dir(&data).unwrap();
+    bars(&data);
+    let mut training = std::process::Command::new(assert_cmd::cargo::cargo_bin!("m3svm-deep"))
+        .args(["train", data.to_str().unwrap(), "--out", out.to_str().unwrap(), "--epochs", "100000"])
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    // Long enough for the busiest machine; the training itself would take hours.
+    let there = (0..600).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        out.join("curves.csv").exists()
+    });
+    training.kill().unwrap();
+    training.wait().unwrap();
+    assert!(there && out.join("seed-0.checkpoint").exists() && out.join("curves.svg").exists());
+    assert!(fs::read_to_string(out.join("curves.csv")).unwrap().lines().count() > 1);
+    assert!(!out.join("summary.json").exists());
 }
 
 #[test]
@@ -128,7 +179,17 @@ fn a_comparison_tunes_judges_and_goes_on() {
     // All is known: the same results without a training.
     let (fine, again, _) = program(&arguments);
     assert!(fine && again == stdout);
-    assert_eq!(fs::read_to_string(out.join("runs.jsonl")).unwrap().lines().count(), 5 + 8);
+    let runs = fs::read_to_string(out.join("runs.jsonl")).unwrap();
+    assert_eq!(runs.lines().count(), 5 + 8);
+    // Of other images of the same number and size nothing is known.
+    noisy_bars(&data, 29);
+    let (fine, stdout, stderr) = program(&arguments);
+    assert!(!fine && stdout.is_empty(), "{stdout}");
+    assert!(
+        stderr.ends_with("runs.jsonl, line 1 was trained on other images; choose another folder for these\n"),
+        "{stderr}"
+    );
+    assert_eq!(fs::read_to_string(out.join("runs.jsonl")).unwrap(), runs);
 }
 
 #[test]
@@ -152,7 +213,11 @@ fn bad_input_is_said_in_one_line() {
     if !cfg!(feature = "cuda") {
         assert!(refused(&["--backend", "cuda"]).contains("built without CUDA"));
     }
-    assert!(!out.join("curves.csv").exists());
+    assert!(!out.exists());
+    // Where nothing is, a training begins.
+    let (fine, _, stderr) =
+        program(&["train", data.to_str().unwrap(), "--out", out.to_str().unwrap(), "--resume", "--epochs", "1"]);
+    assert!(fine && stderr.contains("there is nothing to resume in"), "{stderr}");
     let (fine, _, stderr) = program(&["evaluate", data.join("classes.txt").to_str().unwrap(), data.to_str().unwrap()]);
     assert!(
         !fine && stderr.contains("is not a usable checkpoint: its first line is missing")

@@ -72,7 +72,7 @@ fn figures(judged: &[Judged], data: &str, classes: &[String], out: &Path) -> Res
     margin_against_accuracy(judged, data, out)?;
     let picture = |when: &str, margins: &[Option<f64>], file: &str| {
         let margins: Vec<f64> = margins.iter().map(|m| m.unwrap_or(f64::INFINITY)).collect();
-        margin_figure(&format!("{data}: margins {when}"), &margins, classes, &out.join(file))
+        margin_figure(&format!("{data}: margins {when}"), &margins, classes, None, &out.join(file))
     };
     for run in judged.iter().take(1).filter_map(|j| j.runs.first()) {
         // Weights of a seed begin alike, whatever the method.

@@ -20,10 +20,11 @@ pub(super) struct Task {
     pub(super) seed: u64,
 }
 
-/// Does all tasks that the journal does not know; results come in the order of tasks.
+/// Does all tasks that the journal does not know, on the data of a checksum; results come in the order of tasks.
 pub(super) fn train_all<B: AutodiffBackend>(
     tasks: Vec<Task>,
     set: &ImageSet,
+    sum: &str,
     jobs: usize,
     journal: &Journal,
     device: &B::Device,
@@ -40,7 +41,7 @@ pub(super) fn train_all<B: AutodiffBackend>(
                 loaded = Some((share, Loaded::new(set, share, device)));
             }
             let Some((_, data)) = &loaded else { return };
-            let result = train(task, data, journal, &bars, device);
+            let result = train(task, data, sum, journal, &bars, device);
             let failed = result.is_err();
             if let Ok(mut results) = results.lock() {
                 results[n] = Some(result);
@@ -70,6 +71,7 @@ pub(super) fn train_all<B: AutodiffBackend>(
 fn train<B: AutodiffBackend>(
     task: &Task,
     data: &Loaded<B>,
+    sum: &str,
     journal: &Journal,
     bars: &Bars,
     device: &B::Device,
@@ -87,6 +89,7 @@ fn train<B: AutodiffBackend>(
     let run = Run {
         settings: settings.clone(),
         seed: *seed,
+        data: sum.into(),
         images: data.train_len(),
         first_margins: finite(&training.first_margins),
         last_margins: finite(&head_margins(&training.network.head)),
