@@ -79,8 +79,10 @@ proptest! {
     fn the_seed_and_the_repeat_decide(y in labels(), seed: u64) {
         prop_assume!(most(&y) >= 10);
         prop_assert_eq!(folds(&y, None, 2, seed, 3).unwrap(), folds(&y, None, 2, seed, 3).unwrap());
-        prop_assert_ne!(folds(&y, None, 2, seed, 3).unwrap(), folds(&y, None, 2, seed, 4).unwrap());
-        prop_assert_ne!(folds(&y, None, 2, seed, 3).unwrap(), folds(&y, None, 2, seed ^ 1, 3).unwrap());
+        // Two divisions of ten rows can be alike by chance, eight cannot.
+        let usual = folds(&y, None, 2, seed, 3).unwrap();
+        prop_assert!((4..12).any(|repeat| folds(&y, None, 2, seed, repeat).unwrap() != usual));
+        prop_assert!((1..9).any(|other| folds(&y, None, 2, seed ^ other, 3).unwrap() != usual));
     }
 }
 
