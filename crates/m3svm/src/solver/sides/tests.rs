@@ -147,6 +147,9 @@ fn bounds_are_below_every_value() {
         let go_on = &mut |_: &[Progress]| ControlFlow::Continue(());
         let best = minimize(&shared, vec![signs.clone()], &start, &limits, go_on).unwrap().remove(0);
         assert_eq!(best.stop, Stop::Converged);
+        // The gap is never negative by definition, the difference is not.
+        let (objective, bound) = (best.certificate.objective, best.certificate.lower_bound.unwrap());
+        assert!(bound <= objective * (1.0 + 1e-12), "{delta}: {bound} {objective}");
         for seed in 0..50 {
             let mut alphas: Vec<f64> = numbers(25, seed).iter().map(|a| 0.5 * (1.0 + a)).collect();
             if seed % 2 == 0 {
