@@ -95,8 +95,15 @@ impl Scale {
         } else {
             let mut values = ticks::linear(self.low, self.high, count);
             // Steps below 1 are those of 1 divided, so that all whole numbers are among them.
-            values.retain(|v| !self.whole || (v - v.round()).abs() < 1e-6);
-            let labels = ticks::linear_labels(&values);
+            if self.whole {
+                values.retain(|v| (v - v.round()).abs() < 1e-6);
+                values.iter_mut().for_each(|v| *v = v.round());
+            }
+            let labels = match values[..] {
+                // A tick alone has no step that says how many places it needs.
+                [one] if self.whole => vec![format!("{one:.0}")],
+                _ => ticks::linear_labels(&values),
+            };
             (values, labels)
         };
         values.into_iter().map(|v| self.place(v)).zip(labels).collect()
@@ -150,7 +157,8 @@ mod tests {
         assert_eq!(labels(1), ["1"]);
         assert_eq!(labels(2), ["1", "2"]);
         assert_eq!(labels(3), ["1", "2", "3"]);
-        assert_eq!(labels(30), ["5", "10", "15", "20", "25", "30"]);
+        assert_eq!(labels(30), ["0", "10", "20", "30"]);
+        assert!((1..=40).all(|most| labels(most).iter().all(|label| label.parse::<usize>().is_ok())));
     }
 
     #[test]
