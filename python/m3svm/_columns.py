@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 # Columns of one table as arrays, each in pieces.
 _Pieces = list[list[NDArray[Any]]]
 
-# Shorter pieces are joined, because every one of them costs time.
+# Shorter pieces are joined, because every one of them costs time. For the same reason tables with fewer rows and more columns than this are
+# left to scikit-learn: there a conversion costs less than taking them apart.
 _SHORTEST = 1000
 
 # Types of columns that the library reads, by the names that Polars and Arrow give them.
@@ -52,6 +53,9 @@ def columns_of(X: Any) -> Columns | None:
 
     None for everything else, and for tables with columns that are no plain numbers: scikit-learn converts them.
     """
+    shape = getattr(X, "shape", ())
+    if len(shape) == 2 and shape[0] < _SHORTEST < shape[1]:
+        return None
     if _is_a(X, "pandas", "DataFrame"):
         pieces = _of_pandas(X)
     elif _is_a(X, "polars", "DataFrame"):
@@ -63,6 +67,8 @@ def columns_of(X: Any) -> Columns | None:
     # Frames around an array of rows have columns with gaps. Those rows need no conversion.
     if not pieces or not all(_is_plain(piece) for column in pieces for piece in column):
         return None
+    # A byte may hold another truth than 0 and 1.
+    pieces = [[piece.view(np.uint8) if piece.dtype == bool else piece for piece in column] for column in pieces]
     return Columns(_parts(pieces, X.shape[0]), tuple(X.shape))
 
 

@@ -254,3 +254,11 @@ def test_columns_of_other_types_are_converted_as_ever():
         M3SVMClassifier().fit(pandas.DataFrame({"a": ["x", "y", "z"]}), [0, 1, 0])
     with pytest.raises(ValueError, match="[Cc]omplex"):
         M3SVMClassifier().fit(pandas.DataFrame({"a": [1j, 2j, 3j]}), [0, 1, 0])
+
+
+def test_wide_frames_with_few_rows_are_not_taken_apart():
+    """Taking 1,500 columns apart would cost a tenth of a second at every prediction."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(np.ones((20, 1500)))
+    assert columns_of(frame) is None
+    assert columns_of(pandas.DataFrame(np.asfortranarray(np.ones((20, 15))))) is not None

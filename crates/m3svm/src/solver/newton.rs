@@ -52,9 +52,10 @@ impl Newton {
                 return Err(Error::Diverged { iteration: path.iterations });
             }
             let gap = path.best_gap();
-            // Before the last step so much was left, roughly; without a proof, stay on the safe side.
-            let enough = if limits.proof { limits.tol } else { 0.3 * limits.tol };
-            let near = path.at_end && path.decrement <= enough * path.value.abs();
+            // Before the last step so much was left, roughly; without a proof, stay on the safe side, and believe no step that failed.
+            let (enough, gained) =
+                if limits.proof { (limits.tol, true) } else { (0.3 * limits.tol, path.stalled == 0) };
+            let near = path.at_end && gained && path.decrement <= enough * path.value.abs();
             let settled = match gap {
                 Some(gap) if limits.proof || !near => gap <= limits.tol,
                 None if limits.proof && risk.penalty.convex() => false,

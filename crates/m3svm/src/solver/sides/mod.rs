@@ -175,7 +175,8 @@ impl Walk<'_> {
             self.sides.iter_mut().filter(|side| side.theta.iter().any(|t| *t != 0.0)).collect();
         prove(shared, &self.products, &mut warm);
         for side in warm {
-            if side.best.relative_gap().is_some_and(|gap| gap <= shared.tol) {
+            let proven = side.best.relative_gap().is_some_and(|gap| gap <= shared.tol);
+            if proven && side.best.objective.is_finite() {
                 side.stop = Some(Stop::Converged);
             } else {
                 side.join(shared);

@@ -92,7 +92,8 @@ impl Side {
 
     /// Whether the last step says that there is at most such a share of the value left to gain.
     pub(super) fn is_near(&self, share: f64) -> bool {
-        self.at_end && self.decrement <= share * self.value.abs()
+        // A step that failed says nothing.
+        self.at_end && self.stalled == 0 && self.decrement <= share * self.value.abs()
     }
 
     /// Margins of given scores: column `number` of `columns`.

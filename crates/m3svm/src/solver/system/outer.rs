@@ -57,7 +57,7 @@ impl Outer {
         let place = self.filled * self.width..(self.filled + self.rows.len()) * self.width;
         let rows = &mut self.panel[place];
         risk.write_rows(x, &self.rows, self.width, rows);
-        let scaled = rows.chunks_exact_mut(self.width).zip(&self.scales);
+        let scaled = rows.chunks_exact_mut(self.width.max(1)).zip(&self.scales);
         scaled.for_each(|(row, scale)| row.iter_mut().for_each(|x| *x *= scale));
         self.filled += self.rows.len();
         self.rows.clear();
