@@ -85,6 +85,8 @@ pub(crate) struct Active {
     rough: Option<Rough>,
     /// Whether single precision has not been in doubt so far.
     rough_will_do: bool,
+    /// Whether all digits were wanted last. Steep kinks are, and they need far more entries than wide ones.
+    exactly: bool,
     scores: Vec<f64>,
     scaled: Vec<f64>,
     pulled: Vec<f64>,
@@ -112,6 +114,7 @@ impl Active {
             factor: Vec::new(),
             rough: None,
             rough_will_do: true,
+            exactly: false,
             scores: Vec::new(),
             scaled: Vec::new(),
             pulled: Vec::new(),
@@ -127,6 +130,7 @@ impl Active {
         }
         let c = a.risk.classes;
         let ridge = 2.0 * a.risk.epsilon;
+        self.exactly = exactly;
         let rest = self.entries.choose(a, self.most, self.light(a));
         let mut base = vec![0.0; c * c];
         self.add_penalty(a, &mut base);
@@ -139,7 +143,7 @@ impl Active {
 
     /// The weight of a row that bends less than a hundredth of what the penalty does. Lines (the top-k hinge) gained nothing by it.
     fn light(&self, a: &Matrix<'_>) -> f64 {
-        if a.shape == Shape::SimplexAndLine {
+        if a.shape == Shape::SimplexAndLine || !self.exactly {
             return f64::INFINITY;
         }
         let penalty = 2.0 * a.risk.epsilon + a.penalty.least();
@@ -154,7 +158,7 @@ impl Active {
         // Flops of a factorisation run some three times as fast as those of products that wait for memory. Products with data that stay in
         // the caches are as fast, and entries must save more of them than they cost. Products with sparse data are slow everywhere.
         let cached = a.risk.x.stored() * std::mem::size_of::<f64>() <= CACHED;
-        let (speed, easy) = match (a.risk.x.is_sparse(), cached) {
+        let (speed, easy) = match (a.risk.x.is_sparse() && self.exactly, cached) {
             (true, _) => (10.0, 5),
             (false, true) => (0.75, 12),
             (false, false) => (3.0, 5),
