@@ -53,7 +53,7 @@ def columns_of(X: Any) -> Columns | None:
 
     None for everything else, and for tables with columns that are no plain numbers: scikit-learn converts them.
     """
-    shape = getattr(X, "shape", ())
+    shape: tuple[int, ...] = getattr(X, "shape", ())
     if len(shape) == 2 and shape[0] < _SHORTEST < shape[1]:
         return None
     if _is_a(X, "pandas", "DataFrame"):
