@@ -17,9 +17,9 @@ use rayon::prelude::*;
 
 use super::Matrix;
 use super::cholesky::{Rough, factor, solve_factored};
+use super::chosen::Chosen;
 use super::entries::{Entries, Entry, add_pair};
 use super::single::Single;
-use crate::features::Features;
 use crate::kernel::axpy;
 use crate::loss::Shape;
 use crate::risk::Risk;
@@ -76,7 +76,7 @@ pub(crate) struct Active {
     most: usize,
     entries: Entries,
     /// The rows that entries belong to, copied out (times 1/√q); entries count in these.
-    rows: Features<'static>,
+    rows: Chosen,
     /// Inverses of M for the weights and for the intercept, c×c.
     inverse: Vec<f64>,
     inverse_bias: Vec<f64>,
@@ -108,7 +108,7 @@ impl Active {
             gram_is_rough: false,
             most: most_entries(risk),
             entries: Entries::default(),
-            rows: Features::empty(),
+            rows: Chosen::empty(),
             inverse: Vec::new(),
             inverse_bias: Vec::new(),
             factor: Vec::new(),
@@ -206,37 +206,34 @@ impl Active {
     }
 
     fn factor_entries(&mut self, a: &Matrix<'_>, single: Option<&Single>, exactly: bool) {
-        let size = self.entries.list.len();
-        if size == 0 {
+        if self.entries.list.is_empty() {
             return;
         }
-        let (n, gram) = self.gram_of_entries(a, single);
-        self.factor.clear();
-        self.factor.resize(size * size, 0.0);
-        let (entries, inverse, bias) = (&self.entries, &self.inverse, &self.inverse_bias);
-        let with_bias = a.risk.intercept;
-        self.factor.par_chunks_mut(size).enumerate().for_each(|(j, column)| {
-            let e = &entries.list[j];
-            let gram = &gram[e.row as usize * n..(e.row as usize + 1) * n];
-            // M⁻¹u once per column.
-            let (w, b) = (entries.times(e, inverse), entries.times(e, bias));
-            for (i, f) in entries.list.iter().enumerate().skip(j) {
-                let mut value = gram[f.row as usize] * entries.dot(f, &w);
-                if with_bias {
-                    value += entries.dot(f, &b);
-                }
-                column[i] = value + e.coupling(f);
+        let used = self.number_rows();
+        let n = a.risk.x.rows();
+        let single = single.filter(|_| self.narrow.is_empty());
+        self.rows = match single {
+            Some(single) => Chosen::Single(single.take(&used, a.risk.x.cols())),
+            None if self.narrow.is_empty() => Chosen::Double(a.risk.x.take_rows(&used)),
+            None => Chosen::Double(a.risk.x.take_rows(&used).map_columns(|j, v| v * self.narrow[j])),
+        };
+        if n <= KEPT_ROWS && self.narrow.is_empty() {
+            if self.gram.is_empty() {
+                self.gram = single.map_or_else(|| a.risk.x.gram(), |single| single.gram(n));
+                self.gram_is_rough = single.is_some();
             }
-            column[j] += e.inverse;
-        });
-        self.rough = (self.rough_will_do && !exactly && size >= WIDE).then(|| Rough::of(&self.factor, size)).flatten();
-        if self.rough.is_none() && !factor(&mut self.factor, size) {
-            self.entries.list.clear();
+            let rows = used.iter().map(|&i| &self.gram[i as usize * n..(i as usize + 1) * n]);
+            let gram: Vec<f64> = rows.flat_map(|row| used.iter().map(|&j| row[j as usize])).collect();
+            return self.factor_with(a, &gram, exactly);
+        }
+        match &self.rows {
+            Chosen::Double(rows) => self.factor_with(a, &rows.gram(), exactly),
+            Chosen::Single(rows) => self.factor_with(a, &rows.upper_gram(), exactly),
         }
     }
 
-    /// Copies the rows that entries belong to, and gives their number and their inner products.
-    fn gram_of_entries(&mut self, a: &Matrix<'_>, single: Option<&Single>) -> (usize, Vec<f64>) {
+    /// Lets entries count rows in the order of the list; the rows that they were.
+    fn number_rows(&mut self) -> Vec<u32> {
         let mut used: Vec<u32> = Vec::new();
         for e in &mut self.entries.list {
             if used.last() != Some(&e.row) {
@@ -244,21 +241,43 @@ impl Active {
             }
             e.row = used.len() as u32 - 1;
         }
-        self.rows = a.risk.x.take_rows(&used);
-        let n = a.risk.x.rows();
-        if !self.narrow.is_empty() {
-            let rows = std::mem::replace(&mut self.rows, Features::empty());
-            self.rows = rows.map_columns(|j, v| v * self.narrow[j]);
+        used
+    }
+
+    /// Makes and factors the small system, given the inner products of rows (those right of the diagonal suffice).
+    fn factor_with<T: Copy + Into<f64> + Sync>(&mut self, a: &Matrix<'_>, gram: &[T], exactly: bool) {
+        let (size, n) = (self.entries.list.len(), self.rows.rows());
+        let (entries, inverse, bias) = (&self.entries, &self.inverse, &self.inverse_bias);
+        let with_bias = a.risk.intercept;
+        // Column j from the diagonal on, as far as there is room.
+        let column = |j: usize, out: &mut [f64]| {
+            let e = &entries.list[j];
+            let gram = &gram[e.row as usize * n..(e.row as usize + 1) * n];
+            // M⁻¹u once per column.
+            let (w, b) = (entries.times(e, inverse), entries.times(e, bias));
+            for (out, f) in out.iter_mut().zip(&entries.list[j..]) {
+                *out = gram[f.row as usize].into() * entries.dot(f, &w) + e.coupling(f);
+                if with_bias {
+                    *out += entries.dot(f, &b);
+                }
+            }
+            out[0] += e.inverse;
+        };
+        self.rough = None;
+        if self.rough_will_do && !exactly && size >= WIDE {
+            self.rough = Rough::of(size, column);
         }
-        if n > KEPT_ROWS || !self.narrow.is_empty() {
-            return (used.len(), self.rows.gram());
+        if self.rough.is_some() {
+            return;
         }
-        if self.gram.is_empty() {
-            self.gram = single.map_or_else(|| a.risk.x.gram(), |single| single.gram(n));
-            self.gram_is_rough = single.is_some();
+        self.factor.clear();
+        self.factor.resize(size * size, 0.0);
+        self.factor.par_chunks_mut(size).enumerate().for_each(|(j, to)| {
+            column(j, &mut to[j..]);
+        });
+        if !factor(&mut self.factor, size) {
+            self.entries.list.clear();
         }
-        let rows = used.iter().map(|&i| &self.gram[i as usize * n..(i as usize + 1) * n]);
-        (used.len(), rows.flat_map(|row| used.iter().map(|&j| row[j as usize])).collect())
     }
 
     /// `out = M⁻¹·r`, the preconditioner.
@@ -294,7 +313,7 @@ impl Active {
         if !bias.is_empty() {
             self.scores.chunks_exact_mut(c).for_each(|row| row.copy_from_slice(bias));
         }
-        self.rows.mul_add(0..rows, w, c, &mut self.scores);
+        self.rows.mul_add(w, c, &mut self.scores);
         let row = |e: &Entry| e.row as usize * c..(e.row as usize + 1) * c;
         let (entries, z) = (&self.entries, &self.scores);
         let mut small: Vec<f64> = entries.list.iter().map(|e| entries.dot(e, &z[row(e)])).collect();
@@ -307,7 +326,7 @@ impl Active {
         self.pulled.clear();
         self.pulled.resize(r.len(), 0.0);
         let (w, bias) = self.pulled.split_at_mut(m);
-        self.rows.t_mul_add(0..rows, &self.scores, c, w);
+        self.rows.t_mul_add(&self.scores, c, w);
         if !bias.is_empty() {
             self.scores.chunks_exact(c).for_each(|row| axpy(1.0, row, bias));
         }
@@ -363,6 +382,7 @@ fn centred_inverse(mut m: Vec<f64>, c: usize, ridge: f64) -> Vec<f64> {
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
+    use crate::features::Features;
     use crate::loss::{Loss, SmoothHinge, TopKHinge};
     use crate::penalty::{Penalty, Ridge};
     use crate::{Dataset, Objective};

@@ -4,6 +4,7 @@ use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt;
 use faer::traits::RealField;
 use faer::{MatMut, MatRef, Par};
+use rayon::prelude::*;
 
 /// Degree of parallelism of the factorisation. A constant, not the number of threads: the split of the work, and with it the
 /// rounding, must not depend on the machine.
@@ -52,19 +53,30 @@ pub(super) struct Rough {
 }
 
 impl Rough {
-    /// Of the lower triangle of a matrix; `None` if it is not positive definite within the rounding of single precision.
-    pub(super) fn of(matrix: &[f64], size: usize) -> Option<Self> {
-        let scales: Vec<f64> = (0..size).map(|j| matrix[j * size + j].sqrt().recip()).collect();
+    /// Of a matrix whose columns the function writes from the diagonal on, as far as there is room; `None` if it is not positive definite
+    /// within the rounding of single precision.
+    pub(super) fn of(size: usize, column: impl Fn(usize, &mut [f64]) + Sync) -> Option<Self> {
+        let diagonal = |j: usize| {
+            let mut first = [0.0];
+            column(j, &mut first);
+            first[0]
+        };
+        let scales: Vec<f64> = (0..size).map(|j| diagonal(j).sqrt().recip()).collect();
         if !scales.iter().all(|s| s.is_finite()) {
             return None;
         }
         let mut rough = vec![0.0; size * size];
-        for (j, (to, from)) in rough.chunks_exact_mut(size).zip(matrix.chunks_exact(size)).enumerate() {
-            let below = to[j..].iter_mut().zip(from[j..].iter().zip(&scales[j..]));
-            below.for_each(|(to, (from, scale))| *to = (from * scale * scales[j]) as f32);
-            // Rounding must not make the matrix indefinite where it is nearly singular.
-            to[j] = 1.0 + LIFT;
-        }
+        rough.par_chunks_mut(size).enumerate().for_each_init(
+            || vec![0.0; size],
+            |from, (j, to)| {
+                let from = &mut from[j..];
+                column(j, from);
+                let below = to[j..].iter_mut().zip(from.iter().zip(&scales[j..]));
+                below.for_each(|(to, (from, scale))| *to = (from * scale * scales[j]) as f32);
+                // Rounding must not make the matrix indefinite where it is nearly singular.
+                to[j] = 1.0 + LIFT;
+            },
+        );
         factor_lifting(&mut rough, size, LIFT, f32::EPSILON * f32::EPSILON).then_some(Self { matrix: rough, scales })
     }
 
@@ -87,6 +99,14 @@ const LIFT: f32 = 4.0 * f32::EPSILON;
 mod tests {
     use super::*;
 
+    /// Of a matrix that is written out.
+    fn rough(matrix: &[f64], size: usize) -> Option<Rough> {
+        Rough::of(size, |j, out| {
+            let from = j * size + j;
+            out.copy_from_slice(&matrix[from..from + out.len()]);
+        })
+    }
+
     /// Features in very different units, and right-hand sides that single precision cannot hold.
     #[test]
     fn a_rough_factor_solves_to_a_few_digits_at_any_scale() {
@@ -94,7 +114,7 @@ mod tests {
         let unit = |j: usize| 10f64.powi(j as i32 % 31 - 15);
         let entry = |i: usize, j: usize| (if i == j { 3.0 } else { ((i * j) as f64).sin() / 40.0 }) * unit(i) * unit(j);
         let matrix: Vec<f64> = (0..size * size).map(|at| entry(at % size, at / size)).collect();
-        let rough = Rough::of(&matrix, size).unwrap();
+        let rough = rough(&matrix, size).unwrap();
         for scale in [1.0, 1e-200, 1e200] {
             let solution: Vec<f64> = (0..size).map(|j| scale * (1.0 + j as f64) / unit(j)).collect();
             let mut found: Vec<f64> =
@@ -111,8 +131,8 @@ mod tests {
 
     #[test]
     fn what_is_not_positive_has_no_rough_factor() {
-        assert!(Rough::of(&[0.0, 0.0, 0.0, 1.0], 2).is_none());
-        assert!(Rough::of(&[1.0, 0.0, 0.0, -1.0], 2).is_none());
-        assert!(Rough::of(&[1.0, 2.0, 2.0, f64::NAN], 2).is_none());
+        assert!(rough(&[0.0, 0.0, 0.0, 1.0], 2).is_none());
+        assert!(rough(&[1.0, 0.0, 0.0, -1.0], 2).is_none());
+        assert!(rough(&[1.0, 2.0, 2.0, f64::NAN], 2).is_none());
     }
 }

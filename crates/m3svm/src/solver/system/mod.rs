@@ -7,6 +7,7 @@
 mod active;
 mod cg;
 mod cholesky;
+mod chosen;
 mod dense;
 mod entries;
 mod outer;

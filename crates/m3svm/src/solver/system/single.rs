@@ -10,6 +10,7 @@ use faer::{Accum, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
 use super::Matrix;
+use super::chosen::Narrow;
 use crate::features::mirror;
 use crate::kernel::axpy;
 use crate::risk::Risk;
@@ -31,6 +32,11 @@ impl Single {
         let mut x = Vec::with_capacity(risk.x.stored());
         risk.x.for_each_row(|_, row| row.for_each(|_, v| x.push(v as f32)));
         Some(Self { x })
+    }
+
+    /// Some of the rows.
+    pub(super) fn take(&self, rows: &[u32], cols: usize) -> Narrow {
+        Narrow::take(&self.x, cols, rows)
     }
 
     /// The n×n matrix of inner products of rows, to about six digits.

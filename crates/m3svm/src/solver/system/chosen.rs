@@ -1,0 +1,95 @@
+//! The rows that the entries of the preconditioner belong to, copied out.
+
+use std::ops::Range;
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, MatMut, MatRef, Par};
+use rayon::prelude::*;
+
+use crate::features::Features;
+
+/// In double precision, or in single precision where a few digits are enough.
+pub(super) enum Chosen {
+    Double(Features<'static>),
+    Single(Narrow),
+}
+
+impl Chosen {
+    pub(super) fn empty() -> Self {
+        Self::Double(Features::empty())
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        match self {
+            Self::Double(x) => x.rows(),
+            Self::Single(x) => x.rows(),
+        }
+    }
+
+    /// `z += X·w`, row-major with `c` columns.
+    pub(super) fn mul_add(&self, w: &[f64], c: usize, z: &mut [f64]) {
+        match self {
+            Self::Double(x) => x.mul_add(0..x.rows(), w, c, z),
+            Self::Single(x) => x.product(false, w, c, z),
+        }
+    }
+
+    /// `w += Xᵀ·g`.
+    pub(super) fn t_mul_add(&self, g: &[f64], c: usize, w: &mut [f64]) {
+        match self {
+            Self::Double(x) => x.t_mul_add(0..x.rows(), g, c, w),
+            Self::Single(x) => x.product(true, g, c, w),
+        }
+    }
+}
+
+/// Dense rows in single precision.
+pub(super) struct Narrow {
+    x: Vec<f32>,
+    cols: usize,
+}
+
+impl Narrow {
+    /// Some rows of a row-major matrix.
+    pub(super) fn take(x: &[f32], cols: usize, rows: &[u32]) -> Self {
+        let mut taken = Vec::with_capacity(rows.len() * cols);
+        rows.iter().for_each(|&i| taken.extend_from_slice(&x[i as usize * cols..(i as usize + 1) * cols]));
+        Self { x: taken, cols }
+    }
+
+    fn rows(&self) -> usize {
+        self.x.len() / self.cols.max(1)
+    }
+
+    fn view(&self, rows: Range<usize>) -> MatRef<'_, f32> {
+        MatRef::from_row_major_slice(&self.x[rows.start * self.cols..rows.end * self.cols], rows.len(), self.cols)
+    }
+
+    /// `out += X·v`, or `Xᵀ·v`. Numbers of any size fit into single precision after scaling.
+    fn product(&self, transposed: bool, v: &[f64], c: usize, out: &mut [f64]) {
+        let scale = v.iter().fold(f64::MIN_POSITIVE, |top, v| top.max(v.abs()));
+        let narrow: Vec<f32> = v.iter().map(|v| (v / scale) as f32).collect();
+        let mut product = vec![0.0f32; out.len()];
+        let x = self.view(0..self.rows());
+        let x = if transposed { x.transpose() } else { x };
+        let right = MatRef::from_row_major_slice(&narrow, v.len() / c, c);
+        let to = MatMut::from_row_major_slice_mut(&mut product, out.len() / c, c);
+        matmul(to, Accum::Replace, x, right, 1.0f32, Par::Seq);
+        out.iter_mut().zip(&product).for_each(|(o, p)| *o += scale * f64::from(*p));
+    }
+
+    /// Inner products of rows, row-major; those right of the diagonal only.
+    pub(super) fn upper_gram(&self) -> Vec<f32> {
+        // Rows per task: the product repacks the other rows for each task, so few large ones beat many small ones.
+        const BLOCK: usize = 128;
+        let n = self.rows();
+        let mut out = vec![0.0f32; n * n];
+        out.par_chunks_mut(BLOCK * n.max(1)).enumerate().for_each(|(block, out)| {
+            let (first, rows) = (block * BLOCK, out.len() / n);
+            let all = MatMut::from_row_major_slice_mut(out, rows, n).get_mut(.., first..);
+            let left = self.view(first..first + rows);
+            matmul(all, Accum::Replace, left, self.view(first..n).transpose(), 1.0f32, Par::Seq);
+        });
+        out
+    }
+}
