@@ -152,16 +152,23 @@ impl Active {
 
     /// Allows more entries where iterating has cost more than factoring a system of twice the size will, and fewer where it was the
     /// other way round: exact hinges with small penalties have thousands of entries that matter, and a small share of them helps little.
-    pub(crate) fn adapt(&mut self, a: &Matrix<'_>, products: usize, product: f64) {
+    /// Whether there may be more now.
+    pub(crate) fn adapt(&mut self, a: &Matrix<'_>, products: usize, product: f64) -> bool {
+        let before = self.most;
         // Many products may be due to rounding in the preconditioner.
         self.rough_will_do = self.rough_will_do && products <= DOUBTFUL;
         // Flops of a factorisation run some three times as fast as those of products that wait for memory. Products with data that stay in
-        // the caches are as fast, and entries must save more of them than they cost. Products with sparse data are slow everywhere.
+        // the caches or have single precision are as fast, and entries must save more of them than they cost. Products with sparse
+        // data are slow everywhere.
         let cached = a.risk.x.stored() * std::mem::size_of::<f64>() <= CACHED;
-        let (speed, easy) = match (a.risk.x.is_sparse() && self.exactly, cached) {
-            (true, _) => (10.0, 5),
-            (false, true) => (0.75, 12),
-            (false, false) => (3.0, 5),
+        let (speed, easy) = if a.risk.x.is_sparse() && self.exactly {
+            (10.0, 5)
+        } else if cached {
+            (0.75, 12)
+        } else if matches!(self.rows, Chosen::Single(_)) {
+            (1.0, 12)
+        } else {
+            (3.0, 5)
         };
         let factored = |entries: usize| {
             let (m, d) = (entries as f64, a.risk.x.stored() as f64 / a.risk.x.rows().max(1) as f64);
@@ -179,6 +186,7 @@ impl Active {
         } else if spent < 0.025 * factored(self.entries.list.len()) {
             self.most = (self.most / 2).max(LEAST);
         }
+        self.most > before
     }
 
     /// Q: what dropped rows and the penalty weigh in each feature, relative to the mean over features.

@@ -126,10 +126,10 @@ impl System {
             return step.iter().all(|s| s.is_finite()).then_some(Solve { products: 0 });
         }
         let products = self.iterate(a, grad, forcing, rest, step, go_on)?;
-        if let Some(active) = &mut self.active {
-            active.adapt(a, products, self.costs.product);
-        }
-        if products as f64 > self.costs.break_even() {
+        let more = self.active.as_mut().is_some_and(|active| active.adapt(a, products, self.costs.product));
+        // Products in single precision cost half as much. A better preconditioner is tried first.
+        let price = if self.single.is_some() { 0.5 } else { 1.0 };
+        if !more && price * products as f64 > self.costs.break_even() {
             self.dense = Some(Dense::new(a.risk, self.costs.lump));
             self.active = None;
             self.single = None;
