@@ -83,12 +83,24 @@ def _of_pandas(frame: Any) -> _Pieces | None:
     dtypes = [getattr(dtype, "numpy_dtype", dtype) for dtype in frame.dtypes]
     if not all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in dtypes):
         return None
+    if len(set(frame.dtypes)) == 1 and (whole := _one_block(frame)) is not None:
+        return [[whole[:, j]] for j in range(len(dtypes))]
     columns = [frame.iloc[:, j] for j in range(len(dtypes))]
     nullable = [hasattr(column.dtype, "numpy_dtype") and column.hasnans for column in columns]
     _refuse_missing(
         [(int(column.isna().argmax()), j) for j, column in enumerate(columns) if nullable[j]], frame.columns
     )
     return [[column.to_numpy(dtype=dtype, copy=False)] for column, dtype in zip(columns, dtypes, strict=True)]
+
+
+def _one_block(frame: Any) -> NDArray[Any] | None:
+    """All numbers of a frame as one array, if that is how pandas has them; cut into columns in no time, which pandas is slow at."""
+    # Other frames would be copied. Whether this one would be, its first row says at little cost.
+    row, column = frame.iloc[:1].to_numpy(copy=False), frame.iloc[:1, 0].to_numpy(copy=False)
+    if not np.shares_memory(row, column):
+        return None
+    whole: NDArray[Any] = frame.to_numpy(copy=False)
+    return whole
 
 
 def _of_polars(frame: Any) -> _Pieces | None:
@@ -127,6 +139,8 @@ def _is_plain(piece: NDArray[Any]) -> bool:
 
 def _parts(columns: _Pieces, rows: int) -> _Pieces:
     """Columns cut where any of them has an end, so that parts have all columns in one piece each."""
+    if all(len(column) == 1 for column in columns):
+        return [[column[0] for column in columns]]
     ends = {int(end) for column in columns for end in np.cumsum([len(piece) for piece in column])} - {0}
     if len(ends) * _SHORTEST > rows:
         columns = [column if len(column) == 1 else [np.concatenate(column)] for column in columns if column]

@@ -147,6 +147,42 @@ def test_a_frame_around_rows_is_used_as_rows():
     np.testing.assert_array_equal(model.coef_, M3SVMClassifier().fit(rows, np.arange(50) % 2).coef_)
 
 
+def test_a_frame_in_one_block_is_cut_by_numpy_and_not_by_pandas(monkeypatch):
+    """pandas takes tens of microseconds for a column, NumPy a fraction of one."""
+    pandas = pytest.importorskip("pandas")
+    rows = np.random.default_rng(0).standard_normal((50, 4))
+    whole = pandas.DataFrame(np.asfortranarray(rows))
+    cuts = {
+        "whole": whole,
+        "rows": whole.iloc[7:20],
+        "columns": whole.iloc[:, 1:3],
+        "integers": whole.round().astype(int),
+        "truths": whole > 0,
+    }
+    # One column in memory of its own: nothing that could be had in one piece without a copy.
+    parts = whole.assign(more=1.0)
+    for name, frame in {**cuts, "parts": parts}.items():
+        with monkeypatch.context() as patch:
+            asked = []
+            patch.setattr(pandas.DataFrame, "to_numpy", _counting(pandas.DataFrame.to_numpy, asked))
+            found = columns_of(frame)
+        # Nothing is asked for as an array but a single row, and the whole if it is one.
+        assert asked == ([1, len(frame)] if name != "parts" else [1]), name
+        np.testing.assert_array_equal(np.asarray(found), frame.to_numpy(dtype=float))
+        for j, column in enumerate(found.parts[0]):
+            assert np.shares_memory(column, frame.iloc[:, j].to_numpy()), name
+
+
+def _counting(method, asked):
+    """A method of frames that also notes the rows of those that it is called for."""
+
+    def counted(frame, *args, **kwargs):
+        asked.append(len(frame))
+        return method(frame, *args, **kwargs)
+
+    return counted
+
+
 def test_short_pieces_are_joined():
     polars = pytest.importorskip("polars")
     _, rows, _ = _columns("double", 60)
