@@ -16,7 +16,10 @@ True
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ._border import refuse_other_builds
 from ._core import __version__
+
+refuse_other_builds()
 
 if TYPE_CHECKING:
     from . import plots

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from ._settings import Settings
 
 __version__: str
+BORDER: int
 
 __all__ = [
+    "BORDER",
     "Model",
     "__version__",
     "default_settings",

@@ -34,4 +34,8 @@ mod _core {
     #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "the name that Python expects")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    /// What this module and the Python files agree on; see `python/m3svm/_border.py`, where it is written too.
+    #[pymodule_export]
+    const BORDER: u32 = 1;
 }
