@@ -246,11 +246,12 @@ def test_missing_values_are_refused_by_their_place(library):
 
 @pytest.mark.parametrize("table", ["pandas", "polars", "arrow in pieces"])
 @pytest.mark.parametrize("rows", [40, ROWS])
-@pytest.mark.parametrize(("value", "word"), [(np.nan, "NaN"), (-np.inf, "-inf")])
-def test_numbers_that_are_not_finite_are_refused_by_their_place(table, rows, value, word):
+@pytest.mark.parametrize(("value", "word", "found"), [(np.nan, "NaN", "NaN"), (-np.inf, "-inf", "infinity")])
+def test_numbers_that_are_not_finite_are_refused_by_their_place(table, rows, value, word, found):
     columns, _, y = _columns("double", rows)
     columns["f2"][30], columns["f7"][29], columns["f9"][29] = value, value, value
-    with pytest.raises(ValueError, match=f"row 30, feature 8: the value is {word}"):
+    # The words before the place are those of scikit-learn.
+    with pytest.raises(ValueError, match=f"Input X contains {found}: row 30, feature 8: the value is {word}"):
         M3SVMClassifier().fit(TABLES[table](columns), y)
 
 

@@ -20,6 +20,15 @@ pub(crate) fn exception(error: Error) -> PyErr {
     }
 }
 
+/// The exception of an error in X, with the words that scikit-learn has for it, and those that people search for.
+pub(crate) fn refused(error: Error) -> PyErr {
+    match &error {
+        Error::NotFinite { value, .. } if value == "NaN" => invalid(format!("Input X contains NaN: {error}")),
+        Error::NotFinite { .. } => invalid(format!("Input X contains infinity: {error}")),
+        _ => exception(error),
+    }
+}
+
 /// `ValueError` with a message.
 pub(crate) fn invalid(message: impl Into<String>) -> PyErr {
     PyValueError::new_err(message.into())

@@ -12,7 +12,7 @@ use numpy::{Element, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArra
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use crate::error::{exception, invalid};
+use crate::error::{invalid, refused};
 
 /// A matrix in one of the storages that need no copy.
 #[derive(FromPyObject)]
@@ -79,7 +79,7 @@ where
 {
     let (rows, columns) = (x.shape()[0], x.shape()[1]);
     if x.is_c_contiguous() {
-        return Features::dense(slice(x.as_slice())?, rows, columns).map_err(exception);
+        return Features::dense(slice(x.as_slice())?, rows, columns).map_err(refused);
     }
     // Views of memory that is not aligned would be undefined.
     if !x.is_aligned() {
@@ -88,14 +88,14 @@ where
     let all = x.as_array();
     let column = |j| all.index_axis_move(Axis(1), j).to_slice().map(Into::into).ok_or_else(scattered);
     let columns: Vec<Column<'a>> = (0..columns).map(column).collect::<PyResult<_>>()?;
-    Features::columns(columns).map_err(exception)
+    Features::columns(columns).map_err(refused)
 }
 
 impl Table<'_> {
     fn features(&self) -> PyResult<Features<'_>> {
         let columns = self.parts.iter().map(|part| part.iter().map(TableColumn::view).collect());
         let parts = columns.collect::<PyResult<Vec<Vec<Column<'_>>>>>()?;
-        let x = Features::column_parts(parts, self.shape.1).map_err(exception)?;
+        let x = Features::column_parts(parts, self.shape.1).map_err(refused)?;
         if x.rows() != self.shape.0 {
             return Err(invalid(format!("the columns have {} rows, not {}", x.rows(), self.shape.0)));
         }
@@ -147,7 +147,7 @@ impl Sparse<'_> {
             Numbers::Double(values) => Features::csr(pointers, indices, slice(values.as_slice())?, columns),
             Numbers::Single(values) => Features::csr(pointers, indices, slice(values.as_slice())?, columns),
         }
-        .map_err(exception)
+        .map_err(refused)
     }
 }
 

@@ -83,7 +83,9 @@ pub(crate) fn fit<'py>(
             };
             spec.fit_watched(&data, start, &mut step)
         });
-        let support = outcome.result.as_ref().ok().map(|model| pool.install(|| model.support_vectors(&data)));
+        // Who pressed Ctrl-C and gets no model need not wait for this.
+        let model = outcome.result.as_ref().ok().filter(|_| outcome.raised.is_none() || keep_interrupted);
+        let support = model.map(|model| pool.install(|| model.support_vectors(&data)));
         (outcome, support)
     });
     let kept = |problem: &PyErr| keep_interrupted && problem.is_instance_of::<PyKeyboardInterrupt>(py);

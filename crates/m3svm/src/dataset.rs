@@ -67,7 +67,7 @@ impl<'a> Dataset<'a> {
             return Err(Error::Weight { place: format!("row {}", row + 1), value: weights[row] });
         }
         if weights.iter().all(|w| *w == 0.0) {
-            return Err(Error::Weight { place: "at least one row (all are zero)".into(), value: 0.0 });
+            return Err(Error::NoWeight { of: "the rows" });
         }
         self.weights = Some(weights);
         Ok(self)
@@ -188,7 +188,9 @@ mod tests {
         let short = Dataset::from_labels(x(3), &["a", "b"]).unwrap_err().to_string();
         assert_eq!(short, "labels (one per row): expected 3, found 2");
         let data = Dataset::from_labels(x(2), &["a", "b"]).unwrap();
-        let bad = data.with_weights(vec![1.0, -1.0]).unwrap_err().to_string();
+        let bad = data.clone().with_weights(vec![1.0, -1.0]).unwrap_err().to_string();
         assert_eq!(bad, "weight of row 2 must be a finite number of at least 0, found -1");
+        let none = data.with_weights(vec![0.0, 0.0]).unwrap_err().to_string();
+        assert_eq!(none, "the weights of the rows are all 0, expected at least one above");
     }
 }

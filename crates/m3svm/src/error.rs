@@ -71,6 +71,12 @@ pub enum Error {
         /// The weight found.
         value: f64,
     },
+    /// No row counts.
+    #[error("the weights of {of} are all 0, expected at least one above")]
+    NoWeight {
+        /// Whose weights.
+        of: &'static str,
+    },
     /// A model file cannot be used.
     #[error("{path}: not a usable model file: {what}", path = path.display())]
     Model {

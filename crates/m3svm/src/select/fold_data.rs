@@ -31,7 +31,7 @@ impl FoldData {
         let pick = |rows: &[u32]| rows.iter().map(|&i| data.y()[i as usize]).collect();
         let weights = data.weights().map(|w| fold.test.iter().map(|&i| w[i as usize]).collect::<Vec<f64>>());
         if weights.as_ref().is_some_and(|w| w.iter().all(|w| *w == 0.0)) {
-            return Err(Error::Weight { place: "at least one test row of every fold (all are 0)".into(), value: 0.0 });
+            return Err(Error::NoWeight { of: "the test rows of a fold" });
         }
         let scaler = Scaler::fit(spec.scaling, train.x(), train.weights());
         let mut x = scaler.apply(data.x().take_rows(&fold.test))?;
