@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
@@ -33,7 +37,7 @@ def test_the_temperature_is_that_of_scores_out_of_fold(iris):
     scores = np.empty((150, 3))
     for inside, outside in StratifiedKFold(5, shuffle=True, random_state=3).split(X, y):
         scores[outside] = m3svm.M3SVMClassifier().fit(X[inside], y[inside]).decision_function(X[outside])
-    targets = (1 + 150 * np.eye(3)[y]) / 153
+    targets = (0.1 + 150 * np.eye(3)[y]) / 150.3
     best = minimize_scalar(
         lambda log_t: -(targets * log_softmax(scores / np.exp(log_t), axis=1)).sum(),
         bounds=(-5, 5),
@@ -41,6 +45,38 @@ def test_the_temperature_is_that_of_scores_out_of_fold(iris):
         options={"xatol": 1e-10},
     )
     assert model.temperature_ == pytest.approx(np.exp(best.x), rel=1e-5)
+
+
+def _calibration_error(y, probabilities, bins=15):
+    sure, right = probabilities.max(axis=1), probabilities.argmax(axis=1) == y
+    place = np.minimum((sure * bins).astype(int), bins - 1)
+    return sum(abs((right[place == b] - sure[place == b]).sum()) for b in range(bins)) / len(y)
+
+
+# The smaller a set, the more splits it takes to see a difference.
+@pytest.mark.parametrize(
+    ("load", "splits"), [(load_iris, 20), (load_wine, 20), (load_digits, 2)], ids=["iris", "wine", "digits"]
+)
+def test_probabilities_are_as_good_as_those_of_scikit_learn(load, splits):
+    X, y = load(return_X_y=True)
+    X, y = X[:600], y[:600]
+    X = X / X.max(axis=0).clip(1)
+    new = partial(m3svm.M3SVMClassifier, lam=0.1, tol=1e-4)
+    losses, errors = [], []
+    for seed in range(splits):
+        train, test, train_y, test_y = train_test_split(X, y, test_size=0.5, random_state=seed, stratify=y)
+        for model in (
+            new(probability=True, random_state=seed),
+            CalibratedClassifierCV(new(), method="temperature", ensemble=False),
+        ):
+            probabilities = model.fit(train, train_y).predict_proba(test)
+            losses.append(log_loss(test_y, probabilities))
+            errors.append(_calibration_error(test_y, probabilities))
+    (ours, theirs), (our_error, their_error) = (
+        np.reshape(found, (splits, 2)).mean(axis=0) for found in (losses, errors)
+    )
+    assert ours < 1.03 * theirs, (ours, theirs)
+    assert our_error < their_error + 0.01, (our_error, their_error)
 
 
 def test_two_classes_have_two_columns(iris):
