@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import copy
 import inspect
+import os
 import pickle
+import subprocess
+import sys
 
 import joblib
 import numpy as np
@@ -125,6 +128,35 @@ def test_joblib_stores_and_threads_share_a_model(iris, tmp_path):
         joblib.delayed(M3SVMClassifier(n_threads=1 + i % 3).fit)(X, y) for i in range(8)
     )
     assert all(np.array_equal(f.coef_, model.coef_) for f in fitted)
+
+
+# In a process of its own, where no threads of other tests are left.
+_PARALLEL = """
+import os, sys
+import joblib
+from sklearn.datasets import load_iris
+from m3svm import M3SVMClassifier
+
+def workers():
+    M3SVMClassifier().fit(*load_iris(return_X_y=True))
+    names = [open(f"/proc/self/task/{task}/comm").read() for task in os.listdir("/proc/self/task")]
+    return sum(name.startswith("m3svm-") for name in names)
+
+cores = joblib.cpu_count()
+print(cores, *joblib.Parallel(n_jobs=cores, backend=sys.argv[1])(joblib.delayed(workers)() for _ in range(2 * cores)))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads are counted in /proc")
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_parallel_fits_have_no_more_threads_than_cores(backend):
+    # These count more than what joblib says.
+    environment = {k: v for k, v in os.environ.items() if k not in ("RAYON_NUM_THREADS", "OMP_NUM_THREADS")}
+    command = [sys.executable, "-c", _PARALLEL, backend]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    cores, *found = map(int, done.stdout.split())
+    # As many processes as cores, with one thread each; or threads that share as many workers as there are cores.
+    assert set(found) == {1 if backend == "loky" else cores}
 
 
 def test_a_failed_fit_leaves_the_estimator_as_it_was(iris):
