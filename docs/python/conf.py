@@ -20,6 +20,7 @@ html_title = f"m3svm {release}"
 # Nothing is fetched from elsewhere when a page is read.
 html_theme_options = {"navigation_with_keys": True}
 html_show_sphinx = False
+html_show_copyright = False
 html_copy_source = False
 
 myst_heading_anchors = 3
