@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class ConvergenceDisplay:
     """The duality gap, or the objective, after every iteration of a training.
 
-    The gap is proven: the objective is at most that far above the smallest possible value. Solvers do not compute it in
-    every iteration; where they did not, the line goes straight on.
+    The gap is proven: the objective is at most that far above the smallest possible value. It is the distance to the
+    lower bound that was found at the end. On the way solvers only know of larger gaps, or of none.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class ConvergenceDisplay:
     objectives : array-like of shape (n_steps,)
         The lowest value of the objective so far.
     gaps : array-like of shape (n_steps,)
-        The relative duality gap, NaN where it was not computed.
+        The relative duality gap, NaN where there is none.
     tol : float or None, default=None
         The gap at which the training has converged.
     name : str or None, default=None
@@ -108,14 +108,17 @@ class ConvergenceDisplay:
             raise ValueError(
                 "nothing is known of the training: `fit` has not made this model, but a file or `partial_fit`"
             )
-        iterations, objectives, gaps = (list(column) for column in zip(*model.trace, strict=True))
+        iterations, objectives, _ = (list(column) for column in zip(*model.trace, strict=True))
         # Solvers look at the end once more, and more closely.
         iterations.append(max(model.iterations, iterations[-1]))
         objectives.append(model.objective)
-        gaps.append(model.relative_gap)
-        known = np.array([np.nan if gap is None else gap for gap in gaps])
+        # A bound holds for all iterations. Those that solvers knew on the way are worse, and Newton asks for none.
+        gap = np.nan if model.relative_gap is None else model.relative_gap
+        bound = model.objective * (1 - gap)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gaps = np.maximum(np.array(objectives) - bound, 0) / objectives
         name = model.solver if name is None else name
-        display = cls(iterations, objectives, known, tol=model.settings["tol"], name=name)
+        display = cls(iterations, objectives, gaps, tol=model.settings["tol"], name=name)
         return display.plot(kind=kind, ax=ax, **line_kwargs)
 
     def plot(self, *, kind: Literal["gap", "objective"] = "gap", ax: Axes | None = None, **line_kwargs: Any) -> Self:
