@@ -12,6 +12,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
 from m3svm import M3SVMClassifier, OneVsOneSVMClassifier, _core
+from m3svm._columns import Columns
 
 # Everything that may happen to someone who passes nonsense.
 ALLOWED = (ValueError, TypeError)
@@ -154,6 +155,44 @@ def test_sparse_matrices_of_any_content_survive(pointers, indices, count, intege
     matrix.indptr = np.array(pointers, dtype=integer)
     y = np.arange(shape[0], dtype=np.uint32) % 2
     survives(lambda: _core.fit(matrix, y, ["a", "b"], {"method": "m3svm", "max_iter": 3}))
+
+
+# Columns of one length in every type that there is for one, and some that are no columns.
+TYPES = ["f8", "f4", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?", "f2", ">f8", "c8", "U2", "M8[s]", "m8[s]"]
+
+
+@st.composite
+def columns(draw, rows):
+    return [draw(hnp.arrays(np.dtype(draw(st.sampled_from(TYPES))), rows)) for _ in range(draw(st.integers(0, 3)))]
+
+
+parts = st.lists(st.one_of(st.integers(0, 4).flatmap(columns), st.lists(anything, max_size=2)), max_size=3)
+
+
+@quick
+@given(parts, st.one_of(st.none(), st.tuples(st.integers(-1, 9), st.integers(-1, 2**64))))
+def test_tables_of_any_content_survive(parts, shape):
+    table = Columns(parts, shape)
+    if shape is None:
+        # What the parts would have if they were good ones.
+        sizes = [len(part[0]) for part in parts if part and np.ndim(part[0]) == 1]
+        table.shape = (sum(sizes), len(parts[0]) if parts else 0)
+    y = np.arange(max(0, table.shape[0]), dtype=np.uint32) % 2
+    survives(lambda: _core.fit(table, y, ["a", "b"], {"method": "m3svm", "max_iter": 3}))
+
+
+@quick
+@given(st.integers(0, 4).flatmap(columns), st.sampled_from(["pandas", "polars", "pyarrow"]), st.booleans())
+def test_frames_of_any_columns_survive(columns, library, read_only):
+    frames = pytest.importorskip(library)
+    for column in columns:
+        column.setflags(write=not read_only)
+    try:
+        X = (frames.table if library == "pyarrow" else frames.DataFrame)({str(j): c for j, c in enumerate(columns)})
+    except (ValueError, TypeError, NotImplementedError):
+        return  # These libraries do not know all types either.
+    y = np.arange(X.shape[0]) % 2
+    survives(lambda: M3SVMClassifier(max_iter=3).fit(X, y).predict(X))
 
 
 @quick
