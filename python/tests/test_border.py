@@ -225,7 +225,7 @@ def test_messages_name_the_parameter_as_python_spells_it():
     ]:
         with pytest.raises(ValueError, match=message):
             M3SVMClassifier(**wrong).fit(X, y)
-    with pytest.raises(ValueError, match="the weights of the rows are all 0"):
+    with pytest.raises(ValueError, match="the weights of the rows are all zero"):
         M3SVMClassifier().fit(X, y, sample_weight=[0.0, 0.0])
     with pytest.raises(TypeError, match="`lam`"):
         M3SVMClassifier(lam="strong").fit(X, y)

@@ -191,6 +191,6 @@ mod tests {
         let bad = data.clone().with_weights(vec![1.0, -1.0]).unwrap_err().to_string();
         assert_eq!(bad, "weight of row 2 must be a finite number of at least 0, found -1");
         let none = data.with_weights(vec![0.0, 0.0]).unwrap_err().to_string();
-        assert_eq!(none, "the weights of the rows are all 0, expected at least one above");
+        assert_eq!(none, "the weights of the rows are all zero, expected at least one above");
     }
 }

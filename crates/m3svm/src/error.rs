@@ -72,7 +72,7 @@ pub enum Error {
         value: f64,
     },
     /// No row counts.
-    #[error("the weights of {of} are all 0, expected at least one above")]
+    #[error("the weights of {of} are all zero, expected at least one above")]
     NoWeight {
         /// Whose weights.
         of: &'static str,
