@@ -15,6 +15,8 @@ collect_ignore_glob = [] if find_spec("torch") else ["m3svm/torch/*"]
 collect_ignore_glob += [] if find_spec("triton") else ["m3svm/torch/_kernel.py"]
 # Before anything imports matplotlib.
 os.environ["MPLBACKEND"] = "Agg"
+# Before anything imports SciPy: without it scikit-learn leaves out its check of arrays from other libraries.
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
 
 @pytest.fixture(autouse=True)
