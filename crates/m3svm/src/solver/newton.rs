@@ -52,10 +52,7 @@ impl Newton {
                 return Err(Error::Diverged { iteration: path.iterations });
             }
             let gap = path.best_gap();
-            // Before the last step so much was left, roughly; without a proof, stay on the safe side, and believe no step that failed.
-            let (enough, gained) =
-                if limits.proof { (limits.tol, true) } else { (0.3 * limits.tol, path.stalled == 0) };
-            let near = path.at_end && gained && path.decrement <= enough * path.value.abs();
+            let near = path.at_end && path.left(limits.proof) <= limits.tol * path.value.abs();
             let settled = match gap {
                 Some(gap) if limits.proof || !near => gap <= limits.tol,
                 None if limits.proof && risk.penalty.convex() => false,
@@ -125,6 +122,9 @@ struct Path<'a> {
     step_z: Vec<f64>,
     value: f64,
     decrement: f64,
+    /// How far the last step was from doing to the value what its quadratic model said; infinite where it was no whole step at the end
+    /// of the path.
+    surprise: f64,
     /// So near the optimum that bounds are computed.
     closing: bool,
     system: System,
@@ -156,6 +156,7 @@ impl<'a> Path<'a> {
             step_z: vec![0.0; n * c],
             value: 0.0,
             decrement: f64::INFINITY,
+            surprise: f64::INFINITY,
             closing: false,
             system: System::new(risk),
             best: Certificate { objective: f64::INFINITY, lower_bound: None },
@@ -280,6 +281,16 @@ impl<'a> Path<'a> {
         bound.into_iter().chain(other).reduce(f64::max)
     }
 
+    /// A guess at how far the value is from the optimum, never of a step that failed. So much was left before the last step, roughly; what
+    /// its model did not foresee is more than is left after it, unless by chance. Without a proof to follow, stay on the safe side.
+    fn left(&self, proof: bool) -> f64 {
+        match self.stalled {
+            _ if proof => self.decrement,
+            0 => self.decrement.min(self.surprise.max(0.1 * self.decrement)) / 0.3,
+            _ => f64::INFINITY,
+        }
+    }
+
     fn best_gap(&self) -> Option<f64> {
         self.best.relative_gap()
     }
@@ -334,6 +345,8 @@ impl<'a> Path<'a> {
         };
         self.evaluations += found.evaluations;
         let t = found.step;
+        let whole = t == 1.0 && self.at_end;
+        self.surprise = if whole { (self.value - found.value - 0.5 * self.decrement).abs() } else { f64::INFINITY };
         // The duals take the whole step, clipped entry by entry, even where the point takes a part of it: tied to a short step
         // they would stay stale and keep the next ones short.
         risk.move_dual(loss, &self.z, &self.step_z, t, &mut self.row_dual);
@@ -375,5 +388,56 @@ impl<'a> Path<'a> {
             iterations: self.iterations,
             evaluations: self.evaluations,
         }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use std::ops::ControlFlow;
+
+    use super::*;
+    use crate::loss::{SmoothHinge, Softmax};
+    use crate::penalty::{Norm, Pairwise};
+    use crate::{Dataset, Features};
+
+    /// Along a path of λ, from neighbour to neighbour, as searches go.
+    #[test]
+    fn what_is_near_without_a_proof_is_within_the_tolerance() {
+        let (n, d, c) = (150, 5, 4);
+        let mut state = 7u64;
+        let mut random = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as f64 / f64::from(1u32 << 31) - 0.5
+        };
+        let y: Vec<usize> = (0..n).map(|i| i % c).collect();
+        let x: Vec<f64> = (0..n * d).map(|at| 3.0 * random() + if at % d == y[at / d] { 1.0 } else { 0.0 }).collect();
+        let labels: Vec<String> = y.iter().map(usize::to_string).collect();
+        let data = Dataset::from_labels(Features::dense(x, n, d).unwrap(), &labels).unwrap();
+        let losses: [&dyn Loss; 3] = [&SmoothHinge { delta: 0.01 }, &SmoothHinge { delta: 0.0 }, &Softmax {}];
+        for (number, p, tol) in cases() {
+            let mut start = Vec::new();
+            for lambda in [1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0] {
+                let penalty = Pairwise::new(Norm::default(), lambda, p);
+                let risk = Risk::new(&data, losses[number], &penalty, 1e-6, true);
+                start.resize(risk.dim(), 0.0);
+                let run = |tol, proof| {
+                    let limits = Limits { tol, max_iter: 500, seed: 0, proof };
+                    Newton {}.minimize(&risk, start.clone(), &limits, &mut |_| ControlFlow::Continue(())).unwrap()
+                };
+                let (near, best) = (run(tol, false), run(1e-9, true));
+                let gap = near.certificate.objective / best.certificate.objective - 1.0;
+                let place = format!("loss {number}, p = {p}, lambda = {lambda}");
+                assert!(near.stop == Stop::Converged && gap <= tol, "{place}: {gap:e} > {tol:e}");
+                start = near.theta;
+            }
+        }
+    }
+
+    /// Loss, p and tolerance.
+    fn cases() -> impl Iterator<Item = (usize, f64, f64)> {
+        let of_loss =
+            |loss| [1.0, 2.0, 4.0, 8.0].into_iter().flat_map(move |p| [1e-2, 1e-3, 1e-5].map(|tol| (loss, p, tol)));
+        (0..3).flat_map(of_loss)
     }
 }
