@@ -93,3 +93,38 @@ impl Narrow {
         out
     }
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn single_precision_agrees_with_double_to_six_digits_at_any_scale() {
+        // More rows than a block of the Gram matrix.
+        let (n, d, c) = (300, 7, 3);
+        let number = |i: usize| ((i * i) as f64 * 0.37).sin();
+        let all: Vec<f64> = (0..(n + 1) * d).map(number).collect();
+        let used: Vec<u32> = (1..=n as u32).collect();
+        let narrow = Narrow::take(&all.iter().map(|v| *v as f32).collect::<Vec<_>>(), d, &used);
+        let wide = Features::dense(&all[d..], n, d).unwrap().take_rows(&(0..n as u32).collect::<Vec<_>>());
+        let (gram, upper) = (wide.gram(), narrow.upper_gram());
+        for (i, j) in (0..n).flat_map(|i| (i..n).map(move |j| (i, j))) {
+            assert!((gram[i * n + j] - f64::from(upper[i * n + j])).abs() < 1e-5, "{i} {j}");
+        }
+        let (narrow, wide) = (Chosen::Single(narrow), Chosen::Double(wide));
+        assert_eq!((narrow.rows(), wide.rows()), (n, n));
+        for scale in [1.0, 1e-200, 1e200] {
+            let v: Vec<f64> = (0..n * c).map(|i| scale * number(i + 5)).collect();
+            let (mut z, mut exact) = (vec![scale; n * c], vec![scale; n * c]);
+            narrow.mul_add(&v[..d * c], c, &mut z);
+            wide.mul_add(&v[..d * c], c, &mut exact);
+            let (mut w, mut exact_w) = (vec![scale; d * c], vec![scale; d * c]);
+            narrow.t_mul_add(&v, c, &mut w);
+            wide.t_mul_add(&v, c, &mut exact_w);
+            for (a, b) in z.iter().chain(&w).zip(exact.iter().chain(&exact_w)) {
+                assert!((a - b).abs() < 1e-5 * scale, "{a} {b}");
+            }
+        }
+    }
+}
