@@ -200,7 +200,7 @@ class LinearClassifier(Parameters, Exports, ClassifierMixin, BaseEstimator):  # 
             raise ValueError(f'`on_interrupt` must be "raise" or "keep", found {self.on_interrupt!r}')
         data = training_data(self, X, y, sample_weight)
         seed = self._seed()
-        settings = self._tuned(data, self._settings(seed))
+        settings = self._tuned(data, self._settings(seed, data.classes))
         line = ProgressLine(type(self).__name__) if self.verbose else None
         model, support = fit(
             data.x,
@@ -238,11 +238,11 @@ class LinearClassifier(Parameters, Exports, ClassifierMixin, BaseEstimator):  # 
         check_is_fitted(self)
         return self._model.scores(features(self, X), self.n_threads)
 
-    def _settings(self, seed: int) -> Settings:
+    def _settings(self, seed: int, classes: NDArray[Any]) -> Settings:
         settings: dict[str, Any] = {"method": self._method, "seed": seed}
         for name in self._own_settings + self._common_settings:
             settings[name] = getattr(self, name)
-        settings["class_weight"] = _class_weight_by_name(self.class_weight)
+        settings["class_weight"] = _class_weight_by_name(self.class_weight, classes)
         return settings  # type: ignore[return-value]
 
     def _tuned(self, data: TrainingData, settings: Settings) -> Settings:
@@ -292,7 +292,12 @@ class LinearClassifier(Parameters, Exports, ClassifierMixin, BaseEstimator):  # 
         return tags
 
 
-def _class_weight_by_name(class_weight: Any) -> str | dict[str, float] | None:
+def _class_weight_by_name(class_weight: Any, classes: NDArray[Any]) -> str | dict[str, float] | None:
     if not isinstance(class_weight, dict):
         return class_weight  # type: ignore[no-any-return]
+    known = classes.tolist()
+    for label in class_weight:
+        # Names alone would let "1" pass for 1.
+        if label not in known:
+            raise ValueError(f"`class_weight` must name classes of the data, found {label!r}")
     return dict(zip(class_names(np.array(list(class_weight))), class_weight.values(), strict=True))

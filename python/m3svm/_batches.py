@@ -76,7 +76,7 @@ class LearnsInBatches(LinearClassifier):
                 data.x,
                 data.y,
                 class_names(known),
-                self._tuned(data, self._settings(self._seed())),
+                self._tuned(data, self._settings(self._seed(), known)),
                 before=getattr(self, "_model", None),
                 moments=getattr(self, "_moments", None),
                 sample_weight=data.sample_weight,

@@ -169,6 +169,8 @@ def test_class_weights_are_sample_weights(iris):
     np.testing.assert_allclose(balanced.coef_, by_row.coef_, atol=1e-8)
     with pytest.raises(ValueError, match="`class_weight` must name classes of the data"):
         m3svm.M3SVMClassifier(class_weight={"d": 1.0}).fit(X, labels)
+    with pytest.raises(ValueError, match="`class_weight` must name classes of the data, found '1'"):
+        m3svm.M3SVMClassifier(class_weight={"1": 1.0}).fit(X, y)
 
 
 def test_rows_that_count_nothing_support_nothing(iris):
