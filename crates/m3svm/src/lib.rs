@@ -74,6 +74,7 @@ mod partition;
 pub mod penalty;
 mod reduce;
 mod risk;
+mod rounding;
 mod scale;
 mod scheme;
 pub mod select;

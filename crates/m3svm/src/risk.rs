@@ -19,6 +19,7 @@ use crate::loss::{Loss, Shape};
 use crate::objective::Objective;
 use crate::partition::Partition;
 use crate::penalty::Penalty;
+use crate::rounding::of_sum;
 use crate::solver::Shared;
 
 /// The function that a fit minimises.
@@ -34,6 +35,10 @@ pub struct Risk<'a> {
     pub(crate) intercept: bool,
     partition: Partition,
     columns: OnceLock<Option<Columns>>,
+    /// ‖xᵢ‖ of every row.
+    lengths: OnceLock<Vec<f64>>,
+    /// How exact the rows are, relative to their lengths: 0 unless they stand for others.
+    inexact: f64,
     /// What other fits on the same rows have made already.
     pub(crate) shared: Option<&'a Shared>,
 }
@@ -62,6 +67,10 @@ pub(crate) struct LossSums {
     pub(crate) value: f64,
     /// Σ −ω ℓ*(∇ℓ), for the lower bound.
     pub(crate) dual: f64,
+    /// The same of absolute values; Σ ω‖∇ℓ‖; Σ ω‖∇ℓ‖‖x‖. They say how large the rounding of `dual` and of the gradient can be.
+    pub(crate) size: f64,
+    pub(crate) mass: f64,
+    pub(crate) reach: f64,
 }
 
 impl<'a> Risk<'a> {
@@ -89,8 +98,13 @@ impl<'a> Risk<'a> {
     ) -> Self {
         let row_cost = x.stored() / x.rows().max(1) + 4 * classes;
         let partition = Partition::new(x.rows(), row_cost, (x.cols() + 1) * classes);
-        let columns = OnceLock::new();
-        Self { x, y, classes, weights, loss, penalty, epsilon, intercept, partition, columns, shared: None }
+        let (columns, lengths, inexact, shared) = (OnceLock::new(), OnceLock::new(), 0.0, None);
+        Self { x, y, classes, weights, loss, penalty, epsilon, intercept, partition, columns, lengths, inexact, shared }
+    }
+
+    /// The same risk, whose rows stand for others and are as exact as this, relative to their lengths.
+    pub(crate) fn inexact(self, inexact: f64) -> Self {
+        Self { inexact, ..self }
     }
 
     /// The same risk, for one of many fits on its rows.
@@ -114,6 +128,16 @@ impl<'a> Risk<'a> {
 
     pub(crate) fn partition(&self) -> &Partition {
         &self.partition
+    }
+
+    /// The largest error of a sum over all rows, relative to the sum of absolute values.
+    pub(crate) fn rounding(&self) -> f64 {
+        let depth = if self.columns().is_some() { self.x.rows() } else { self.partition.depth() };
+        of_sum(depth + self.classes) + self.inexact
+    }
+
+    fn lengths(&self) -> &[f64] {
+        self.lengths.get_or_init(|| self.x.lengths())
     }
 
     /// Numbers in W.
@@ -236,7 +260,8 @@ impl<'a> Risk<'a> {
             let weight = self.weight(i);
             sums.value += weight * values[at];
             if with_dual {
-                sums.dual += weight * self.loss.dual_value(z, self.y[i] as usize, values[at], g);
+                let pays = self.loss.dual_value(z, self.y[i] as usize, values[at], g);
+                sums.add_dual(weight, pays, dot(g, g).sqrt(), self.lengths()[i]);
             }
             if weight != 1.0 {
                 g.iter_mut().for_each(|g| *g *= weight);
@@ -256,7 +281,8 @@ impl<'a> Risk<'a> {
             for (i, g) in block.zip(g.chunks_exact_mut(c)) {
                 let (y, weight) = (self.y[i] as usize, self.weight(i));
                 if self.loss.dual_slopes(&dual[i * per..(i + 1) * per], y, g) {
-                    sums.dual += weight * self.loss.dual_value(&[], y, 0.0, g);
+                    let pays = self.loss.dual_value(&[], y, 0.0, g);
+                    sums.add_dual(weight, pays, dot(g, g).sqrt(), self.lengths()[i]);
                     g.iter_mut().for_each(|g| *g *= weight);
                 } else {
                     g.fill(0.0);
@@ -292,6 +318,20 @@ impl<'a> Risk<'a> {
             (value, slope)
         });
         parts.iter().fold((0.0, 0.0), |(a, b), (v, s)| (a + v, b + s))
+    }
+
+    /// F, from scores made for it.
+    pub(crate) fn value(&self, theta: &[f64]) -> f64 {
+        let mut z = vec![0.0; self.terms() * self.classes];
+        self.scores(theta, &mut z);
+        self.value_at(self.loss, self.penalty, theta, &z)
+    }
+
+    /// F with another loss and penalty at a point with given scores.
+    pub(crate) fn value_at(&self, loss: &dyn Loss, penalty: &dyn Penalty, theta: &[f64], z: &[f64]) -> f64 {
+        let loss_value = self.loss_along(loss, z, z, 0.0).0;
+        let weights = &theta[..self.weights_len()];
+        loss_value + penalty.value(weights, self.classes) + self.epsilon * dot(theta, theta)
     }
 
     /// Fills the curvature of every row, sample weights included.
@@ -385,6 +425,17 @@ impl LossSums {
     fn add(&mut self, other: Self) {
         self.value += other.value;
         self.dual += other.dual;
+        self.size += other.size;
+        self.mass += other.mass;
+        self.reach += other.reach;
+    }
+
+    /// Adds a row of a given length whose slope has the length `steep` and whose −ℓ* is `pays`.
+    pub(crate) fn add_dual(&mut self, weight: f64, pays: f64, steep: f64, length: f64) {
+        self.dual += weight * pays;
+        self.size += weight * pays.abs();
+        self.mass += weight * steep;
+        self.reach += weight * steep * length;
     }
 }
 

@@ -58,7 +58,7 @@ impl Newton {
                 None if limits.proof && risk.penalty.convex() => false,
                 _ => near,
             };
-            if settled {
+            if settled && (!limits.proof || path.confirm()) {
                 return Ok(path.finish(Stop::Converged));
             }
             let progress = Progress {
@@ -242,10 +242,19 @@ impl<'a> Path<'a> {
 
     /// The objective with another loss and penalty, at the current point.
     fn value_of(&self, loss: &dyn Loss, penalty: &dyn Penalty) -> f64 {
-        let m = self.risk.weights_len();
-        self.risk.loss_along(loss, &self.z, &self.z, 0.0).0
-            + penalty.value(&self.theta[..m], self.risk.classes)
-            + self.risk.epsilon * dot(&self.theta, &self.theta)
+        self.risk.value_at(loss, penalty, &self.theta, &self.z)
+    }
+
+    /// Whether the best point is still as good with scores made afresh: those that were moved along with it have gathered the rounding of
+    /// every step. If not, the path goes on from fresh ones.
+    fn confirm(&mut self) -> bool {
+        self.best.objective = self.risk.value(&self.best_theta);
+        self.evaluations += 1;
+        let confirmed = self.best.relative_gap().is_none_or(|gap| gap <= self.tol);
+        if !confirmed {
+            self.risk.scores(&self.theta, &mut self.z);
+        }
+        confirmed
     }
 
     /// Keeps the best point and, separately, the best bound.
@@ -383,7 +392,7 @@ impl<'a> Path<'a> {
         }
         Solution {
             theta: self.best_theta,
-            certificate: self.best,
+            certificate: Certificate::new(self.best.objective, self.best.lower_bound),
             stop,
             iterations: self.iterations,
             evaluations: self.evaluations,

@@ -114,6 +114,11 @@ impl<'a> Products<'a> {
         apart(&sum, q)
     }
 
+    /// Additions that a row goes through at most in a sum over all rows, for q vectors.
+    pub(super) fn depth(&self, q: usize) -> usize {
+        if self.transposed(q).is_some() { self.shared.x.rows() } else { self.partition(q).depth() }
+    }
+
     fn partition(&self, q: usize) -> Partition {
         let x = self.shared.x;
         Partition::new(x.rows(), x.stored() / x.rows().max(1) + 4 * q, self.shared.width() * q)
