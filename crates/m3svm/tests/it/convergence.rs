@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use flate2::read::GzDecoder;
 use m3svm::penalty::Ridge;
-use m3svm::{AnyPenalty, Dataset, Features, Scaling, Spec, Stop};
+use m3svm::{AnyPenalty, Dataset, Features, Method, Scaling, Spec, Stop};
 
 use crate::common::{Problem, newton, none, pairwise, parse_csv, top_k};
 
@@ -109,6 +109,15 @@ fn a_fit_that_stops_early_has_a_bound_no_worse_than_that_of_its_point() {
             assert!(found >= (1.0 - 1e-8) * fresh, "p {p}, λ {lambda}, {limit} steps: {found} {fresh}");
         }
     }
+}
+
+/// Kinks within kinks, 40 classes and as many features as rows: a path that is cut too boldly takes hundreds of steps.
+#[test]
+fn orl_takes_few_steps_with_the_top_k_hinge() {
+    let Some(data) = table("orl") else { return };
+    let model = Spec { tol: 1e-6, ..Method::Topk.spec() }.fit(&data).unwrap();
+    assert_eq!(model.training().stop, Stop::Converged);
+    assert!(model.training().iterations < 60, "{:?}", model.training());
 }
 
 macro_rules! grids {
