@@ -59,6 +59,7 @@
 mod certificate;
 mod columns;
 mod dataset;
+mod design;
 mod error;
 mod features;
 mod intercept;
