@@ -193,6 +193,8 @@ impl Walk<'_> {
         for side in warm {
             if side.is_proven(shared) && side.best.objective.is_finite() {
                 side.stop = Some(Stop::Converged);
+            } else if side.is_too_short(shared) {
+                side.start_cold();
             } else {
                 side.join(shared);
             }
