@@ -59,6 +59,7 @@
 mod certificate;
 mod columns;
 mod dataset;
+mod design;
 mod error;
 mod features;
 mod intercept;
@@ -74,6 +75,7 @@ mod partition;
 pub mod penalty;
 mod reduce;
 mod risk;
+mod rounding;
 mod scale;
 mod scheme;
 pub mod select;

@@ -43,6 +43,11 @@ impl Partition {
         self.block.min(self.rows)
     }
 
+    /// Additions that a row goes through in a sum over all rows: those of its block, of the blocks of a group, and of the groups.
+    pub(crate) fn depth(&self) -> usize {
+        self.block() + self.group.min(self.rows).div_ceil(self.block) + self.rows.div_ceil(self.group)
+    }
+
     /// Runs `f` on every group and returns the results in order.
     pub(crate) fn map<T: Send>(&self, f: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
         let groups = self.rows.div_ceil(self.group);

@@ -9,6 +9,7 @@ use faer::{Accum, Mat, MatMut, MatRef, Par};
 use crate::error::Result;
 use crate::features::Features;
 use crate::risk::Risk;
+use crate::rounding::of_sum;
 use crate::solver::AnySolver;
 
 /// The reduced features and the way back.
@@ -36,6 +37,12 @@ impl Reduction {
         }
         let features = Features::dense(values, n, n).ok()?;
         Some(Self { features, basis })
+    }
+
+    /// How far the reduced rows may be from the rows that they stand for, relative to their lengths: a factorisation errs by a few units of
+    /// rounding per row, its worst case grows with the numbers that go into one of its products.
+    pub(crate) fn rounding(&self) -> f64 {
+        of_sum(self.basis.nrows() + self.basis.ncols())
     }
 
     pub(crate) fn features(&self) -> &Features<'static> {

@@ -9,16 +9,18 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use crate::certificate::Certificate;
 use crate::dataset::Dataset;
-use crate::features::{Block, Features, Room, Window};
-use crate::kernel::{add_rows, axpy, dot, repeat_row};
+use crate::design::Design;
+use crate::features::{Block, Features, Window};
+use crate::kernel::{axpy, dot};
 use crate::loss::{Loss, Shape};
 use crate::objective::Objective;
 use crate::partition::Partition;
 use crate::penalty::Penalty;
+use crate::rounding::of_sum;
 use crate::solver::Shared;
 
 /// The function that a fit minimises.
@@ -32,27 +34,14 @@ pub struct Risk<'a> {
     pub(crate) penalty: &'a dyn Penalty,
     pub(crate) epsilon: f64,
     pub(crate) intercept: bool,
+    design: Design<'a>,
     partition: Partition,
-    columns: OnceLock<Option<Columns>>,
+    /// ‖xᵢ‖ of every row.
+    lengths: OnceLock<Vec<f64>>,
+    /// How exact the rows are, relative to their lengths: 0 unless they stand for others.
+    inexact: f64,
     /// What other fits on the same rows have made already.
     pub(crate) shared: Option<&'a Shared>,
-}
-
-/// Xᵀ of sparse data. Where d·c is large next to the data, sums of their own for every group of rows would cost more than the product
-/// itself; by columns every sum belongs to one group.
-#[derive(Clone, Debug)]
-struct Columns {
-    x: Features<'static>,
-    partition: Partition,
-    /// The slopes of all rows, n×c. Kept, because fresh memory of this size is slow.
-    slopes: Arc<Mutex<Vec<f64>>>,
-}
-
-impl Columns {
-    /// If a panic has poisoned the lock, its content does not matter.
-    fn kept_slopes(&self) -> MutexGuard<'_, Vec<f64>> {
-        self.slopes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// What one pass over the loss of all rows gives.
@@ -62,6 +51,10 @@ pub(crate) struct LossSums {
     pub(crate) value: f64,
     /// Σ −ω ℓ*(∇ℓ), for the lower bound.
     pub(crate) dual: f64,
+    /// The same of absolute values; Σ ω‖∇ℓ‖; Σ ω‖∇ℓ‖‖x‖. They say how large the rounding of `dual` and of the gradient can be.
+    pub(crate) size: f64,
+    pub(crate) mass: f64,
+    pub(crate) reach: f64,
 }
 
 impl<'a> Risk<'a> {
@@ -87,10 +80,15 @@ impl<'a> Risk<'a> {
         epsilon: f64,
         intercept: bool,
     ) -> Self {
-        let row_cost = x.stored() / x.rows().max(1) + 4 * classes;
-        let partition = Partition::new(x.rows(), row_cost, (x.cols() + 1) * classes);
-        let columns = OnceLock::new();
-        Self { x, y, classes, weights, loss, penalty, epsilon, intercept, partition, columns, shared: None }
+        let design = Design::new(x, intercept);
+        let partition = design.partition(classes);
+        let (lengths, inexact, shared) = (OnceLock::new(), 0.0, None);
+        Self { x, y, classes, weights, loss, penalty, epsilon, intercept, design, partition, lengths, inexact, shared }
+    }
+
+    /// The same risk, whose rows stand for others and are as exact as this, relative to their lengths.
+    pub(crate) fn inexact(self, inexact: f64) -> Self {
+        Self { inexact, ..self }
     }
 
     /// The same risk, for one of many fits on its rows.
@@ -98,22 +96,17 @@ impl<'a> Risk<'a> {
         Self { shared, ..self }
     }
 
-    /// X by columns, where that pays; made when first asked for.
-    fn columns(&self) -> Option<&Columns> {
-        let make = || {
-            let (n, c) = (self.x.rows(), self.classes);
-            if 16 * self.dim() < self.x.stored() + 4 * n * c {
-                return None;
-            }
-            let x = self.x.transposed()?;
-            let partition = Partition::new(x.rows(), x.stored() / x.rows().max(1) + c, 1);
-            Some(Columns { x, partition, slopes: Arc::default() })
-        };
-        self.columns.get_or_init(make).as_ref()
-    }
-
     pub(crate) fn partition(&self) -> &Partition {
         &self.partition
+    }
+
+    /// The largest error of a sum over all rows, relative to the sum of absolute values.
+    pub(crate) fn rounding(&self) -> f64 {
+        of_sum(self.design.depth(&self.partition, self.classes) + self.classes) + self.inexact
+    }
+
+    fn lengths(&self) -> &[f64] {
+        self.lengths.get_or_init(|| self.x.lengths())
     }
 
     /// Numbers in W.
@@ -128,35 +121,12 @@ impl<'a> Risk<'a> {
 
     /// `z = X·W + 1bᵀ` for a block of rows.
     fn block_scores(&self, x: &Block<'_>, theta: &[f64], z: &mut [f64]) {
-        let (w, b) = theta.split_at(self.weights_len());
-        if self.intercept {
-            repeat_row(b, z);
-        } else {
-            z.fill(0.0);
-        }
-        x.mul_add(w, self.classes, z);
-    }
-
-    /// `out += X̃ᵀ·G` for a block of rows, intercept row included.
-    fn block_pull(&self, x: &Block<'_>, g: &[f64], out: &mut [f64]) {
-        let (w, b) = out.split_at_mut(self.weights_len());
-        x.t_mul_add(g, self.classes, w);
-        if self.intercept {
-            add_rows(g, b);
-        }
+        self.design.block_scores(x, theta, self.classes, z);
     }
 
     /// All scores, n×c.
     pub(crate) fn scores(&self, theta: &[f64], z: &mut [f64]) {
-        let c = self.classes;
-        self.partition.map_mut(z, c, |range, z| {
-            let mut room = Room::default();
-            for block in self.partition.blocks(range.clone()) {
-                let at = block.start - range.start;
-                let len = block.len();
-                self.block_scores(&self.x.block(block, &mut room), theta, &mut z[at * c..(at + len) * c]);
-            }
-        });
+        self.design.scores(&self.partition, theta, self.classes, z);
     }
 
     /// Adds X̃ᵀ·G to `out`, where `fill` writes the rows of G block by block and returns what it sums up on the way. Its second argument
@@ -166,43 +136,12 @@ impl<'a> Risk<'a> {
         out: &mut [f64],
         fill: impl Fn(Range<usize>, &Block<'_>, &mut Scratch, &mut [f64]) -> LossSums + Sync,
     ) -> LossSums {
-        let c = self.classes;
-        let Some(columns) = self.columns() else {
-            let parts = self.partition.map(|range| {
-                let mut part = vec![0.0; self.dim()];
-                let mut g = vec![0.0; self.partition.block() * c];
-                let (mut room, mut scratch, mut sums) = (Room::default(), Scratch::default(), LossSums::default());
-                for block in self.partition.blocks(range) {
-                    let g = &mut g[..block.len() * c];
-                    let x = self.x.block(block.clone(), &mut room);
-                    sums.add(fill(block, &x, &mut scratch, g));
-                    self.block_pull(&x, g, &mut part);
-                }
-                (sums, part)
-            });
-            return gather(parts, out);
+        let fill = |block: Range<usize>, x: &Block<'_>, (sums, scratch): &mut (LossSums, Scratch), g: &mut [f64]| {
+            sums.add(fill(block, x, scratch, g));
         };
-        // Taken out rather than held: a thread that waits for others may be given another pass meanwhile.
-        let mut slopes = std::mem::take(&mut *columns.kept_slopes());
-        slopes.resize(self.x.rows() * c, 0.0);
-        let parts = self.partition.map_mut(&mut slopes, c, |range, g| {
-            let (mut room, mut scratch, mut sums) = (Room::default(), Scratch::default(), LossSums::default());
-            for block in self.partition.blocks(range.clone()) {
-                let at = (block.start - range.start) * c;
-                let g = &mut g[at..at + block.len() * c];
-                let x = self.x.block(block.clone(), &mut room);
-                sums.add(fill(block, &x, &mut scratch, g));
-            }
-            sums
-        });
-        let (w, b) = out.split_at_mut(self.weights_len());
-        if self.intercept {
-            add_rows(&slopes, b);
-        }
-        columns.partition.map_mut(w, c, |range, w| columns.x.mul_add(range, &slopes, c, w));
-        *columns.kept_slopes() = slopes;
         let mut sums = LossSums::default();
-        parts.into_iter().for_each(|part| sums.add(part));
+        let parts = self.design.pull_back(&self.partition, self.classes, out, fill);
+        parts.into_iter().for_each(|(part, _)| sums.add(part));
         sums
     }
 
@@ -236,7 +175,8 @@ impl<'a> Risk<'a> {
             let weight = self.weight(i);
             sums.value += weight * values[at];
             if with_dual {
-                sums.dual += weight * self.loss.dual_value(z, self.y[i] as usize, values[at], g);
+                let pays = self.loss.dual_value(z, self.y[i] as usize, values[at], g);
+                sums.add_dual(weight, pays, dot(g, g).sqrt(), self.lengths()[i]);
             }
             if weight != 1.0 {
                 g.iter_mut().for_each(|g| *g *= weight);
@@ -256,7 +196,8 @@ impl<'a> Risk<'a> {
             for (i, g) in block.zip(g.chunks_exact_mut(c)) {
                 let (y, weight) = (self.y[i] as usize, self.weight(i));
                 if self.loss.dual_slopes(&dual[i * per..(i + 1) * per], y, g) {
-                    sums.dual += weight * self.loss.dual_value(&[], y, 0.0, g);
+                    let pays = self.loss.dual_value(&[], y, 0.0, g);
+                    sums.add_dual(weight, pays, dot(g, g).sqrt(), self.lengths()[i]);
                     g.iter_mut().for_each(|g| *g *= weight);
                 } else {
                     g.fill(0.0);
@@ -292,6 +233,20 @@ impl<'a> Risk<'a> {
             (value, slope)
         });
         parts.iter().fold((0.0, 0.0), |(a, b), (v, s)| (a + v, b + s))
+    }
+
+    /// F, from scores made for it.
+    pub(crate) fn value(&self, theta: &[f64]) -> f64 {
+        let mut z = vec![0.0; self.terms() * self.classes];
+        self.scores(theta, &mut z);
+        self.value_at(self.loss, self.penalty, theta, &z)
+    }
+
+    /// F with another loss and penalty at a point with given scores.
+    pub(crate) fn value_at(&self, loss: &dyn Loss, penalty: &dyn Penalty, theta: &[f64], z: &[f64]) -> f64 {
+        let loss_value = self.loss_along(loss, z, z, 0.0).0;
+        let weights = &theta[..self.weights_len()];
+        loss_value + penalty.value(weights, self.classes) + self.epsilon * dot(theta, theta)
     }
 
     /// Fills the curvature of every row, sample weights included.
@@ -385,17 +340,18 @@ impl LossSums {
     fn add(&mut self, other: Self) {
         self.value += other.value;
         self.dual += other.dual;
+        self.size += other.size;
+        self.mass += other.mass;
+        self.reach += other.reach;
     }
-}
 
-/// Adds up partial sums and gradients in order.
-fn gather(parts: Vec<(LossSums, Vec<f64>)>, grad: &mut [f64]) -> LossSums {
-    let mut sums = LossSums::default();
-    for (part, g) in parts {
-        sums.add(part);
-        axpy(1.0, &g, grad);
+    /// Adds a row of a given length whose slope has the length `steep` and whose −ℓ* is `pays`.
+    pub(crate) fn add_dual(&mut self, weight: f64, pays: f64, steep: f64, length: f64) {
+        self.dual += weight * pays;
+        self.size += weight * pays.abs();
+        self.mass += weight * steep;
+        self.reach += weight * steep * length;
     }
-    sums
 }
 
 impl Objective for Risk<'_> {
@@ -427,8 +383,7 @@ impl Objective for Risk<'_> {
         let weights = Some(Cow::Owned(weights));
         let (loss, penalty) = (self.loss, self.penalty);
         let mut part = Risk::from_parts(&x, &y, self.classes, weights, loss, penalty, self.epsilon, self.intercept);
-        // A matrix by columns would be used once.
-        part.columns = OnceLock::from(None);
+        part.design = Design::used_once(&x, self.intercept);
         part.eval(theta, grad)
     }
 

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
+use crate::certificate::Certificate;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::features::Features;
@@ -200,8 +201,8 @@ impl Spec {
         let task = self.joint_task(data)?;
         let risk = self.risk(&task, task.x);
         // The bound may be taken at a better intercept; the objective is that of the weights as they are.
-        let mut certificate = risk.certify(&mut theta.clone());
-        certificate.objective = risk.eval(&theta, &mut vec![0.0; theta.len()]);
+        let bound = risk.certify(&mut theta.clone()).lower_bound;
+        let certificate = Certificate::new(risk.value(&theta), bound);
         let solution = Solution { theta, certificate, stop: Stop::NoProgress, iterations: 0, evaluations: 0 };
         let training = Training {
             rows: data.rows(),
@@ -285,10 +286,15 @@ impl Spec {
         let Some(reduction) = Reduction::of(&full, &solver) else {
             return Ok((solver.minimize(&full, start, &limits, watch)?, solver));
         };
-        let reduced = self.risk(task, reduction.features());
+        let reduced = self.risk(task, reduction.features()).inexact(reduction.rounding());
         let start = reduction.project(&start, task.classes);
+        // A little to spare, for what rounding costs on the way back.
+        let limits = Limits { tol: 0.999 * self.tol, ..limits };
         let mut found = solver.minimize(&reduced, start, &limits, watch)?;
         found.theta = reduction.lift(&found.theta, task.classes);
+        if task.proof {
+            found.certificate = Certificate::new(full.value(&found.theta), found.certificate.lower_bound);
+        }
         Ok((found, solver))
     }
 

@@ -95,6 +95,13 @@ impl Features<'_> {
         }
     }
 
+    /// ‖xᵢ‖ of every row.
+    pub(crate) fn lengths(&self) -> Vec<f64> {
+        let mut squares = vec![0.0; self.rows];
+        self.for_each_row(|i, row| row.for_each(|_, v| squares[i] += v * v));
+        squares.into_iter().map(f64::sqrt).collect()
+    }
+
     /// `z += X[rows]·W`; `w` is d×c and `z` is |rows|×c, both row-major. Rows of columns are gathered, all of them at once.
     pub fn mul_add(&self, rows: Range<usize>, w: &[f64], classes: usize, z: &mut [f64]) {
         self.block(rows, &mut Room::default()).mul_add(w, classes, z);

@@ -19,6 +19,7 @@ pub use softmax::Softmax;
 pub use top_k_hinge::TopKHinge;
 
 use crate::error::Result;
+use crate::rounding::of_sum;
 
 /// How the curvature ∇²ℓ of one row is written down; see [`Loss::curvature_rows`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,8 +181,15 @@ pub trait Loss: Send + Sync + std::fmt::Debug {
 
     /// −ℓ*(∂ℓ/∂z) at a point where `value_grad` gave (`value`, `dz`): what the row adds to the lower bound. When called on
     /// `self` with the gradient of a relaxed loss, must still be a valid (if weaker) bound.
+    ///
+    /// Exact up to the rounding of a sum of c numbers of the same sign; what cancellation may cost beyond that has been taken off.
     fn dual_value(&self, z: &[f64], _y: usize, value: f64, dz: &[f64]) -> f64 {
-        value - dz.iter().zip(z).map(|(g, z)| g * z).sum::<f64>()
+        let (mut along, mut size) = (0.0, value.abs());
+        for product in dz.iter().zip(z).map(|(g, z)| g * z) {
+            along += product;
+            size += product.abs();
+        }
+        value - along - of_sum(z.len()) * size
     }
 
     /// Replaces scores by class probabilities if the loss defines them; `false` if it does not.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::softmax::entropy;
 use super::{Loss, Shape, Softmax};
 
 /// ```text
@@ -59,8 +60,9 @@ impl Loss for PairwiseLogistic {
 
     /// Σ of the binary entropies.
     fn dual_value(&self, _z: &[f64], y: usize, _value: f64, dz: &[f64]) -> f64 {
-        let part = |q: f64| if q > 0.0 { -q * q.ln() } else { 0.0 };
-        dz.iter().enumerate().filter(|(k, _)| *k != y).map(|(_, a)| part(*a) + part(1.0 - *a)).sum()
+        // 1 − a has lost digits where a is small, but then ln(1 − a) needs none of them.
+        let rest = |a: f64| if a < 0.5 { -(1.0 - a) * (-a).ln_1p() } else { entropy(1.0 - a) };
+        dz.iter().enumerate().filter(|(k, _)| *k != y).map(|(_, a)| entropy(*a) + rest(*a)).sum()
     }
 
     /// P(k | k or l) = 1/(1 + exp(zₗ − zₖ)) for every pair: the one distribution that fits is the softmax of the scores.

@@ -99,8 +99,10 @@ impl Loss for SmoothHinge {
                             let sums = dz.chunks_exact_mut(c).zip(xi.chunks_exact(c));
                             for ((dz, xi), (y, value)) in sums.zip(y.iter().zip(values.iter_mut())) {
                                 *value = xi.iter().sum::<f64>() - own;
+                                // First 0, then minus the others: minus all of them would lose the digits of small slopes.
                                 let y = *y as usize;
-                                dz[y] -= dz.iter().sum::<f64>();
+                                dz[y] = 0.0;
+                                dz[y] = -dz.iter().sum::<f64>();
                             }
                         },
                     );

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Loss, Shape};
+use crate::rounding::of_sum;
 
 /// ```text
 /// ℓ(z, y) = log Σₖ exp(zₖ) − z_y
@@ -11,24 +12,36 @@ use super::{Loss, Shape};
 #[serde(deny_unknown_fields)]
 pub struct Softmax {}
 
-/// Turns scores into probabilities in place; returns log Σ exp(z).
-fn normalise(z: &mut [f64]) -> f64 {
-    let top = z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let mut sum = 0.0;
-    for z in z.iter_mut() {
-        *z = (*z - top).exp();
-        sum += *z;
+/// Turns scores into probabilities in place; returns the largest score and log Σ exp(z) − that, whose digits are kept where it is small.
+fn normalise(z: &mut [f64]) -> (f64, f64) {
+    let (mut first, mut top) = (0, f64::NEG_INFINITY);
+    for (k, z) in z.iter().enumerate() {
+        if *z > top {
+            (first, top) = (k, *z);
+        }
     }
-    z.iter_mut().for_each(|z| *z /= sum);
-    top + sum.ln()
+    let mut others = 0.0;
+    for (k, z) in z.iter_mut().enumerate() {
+        *z = (*z - top).exp();
+        others += if k == first { 0.0 } else { *z };
+    }
+    z.iter_mut().for_each(|z| *z /= 1.0 + others);
+    (top, others.ln_1p())
+}
+
+/// −q ln q, and 0 where q is not above it.
+pub(super) fn entropy(q: f64) -> f64 {
+    if q > 0.0 { -q * q.ln() } else { 0.0 }
 }
 
 impl Loss for Softmax {
     fn value_grad(&self, z: &[f64], y: usize, dz: &mut [f64]) -> f64 {
         dz.copy_from_slice(z);
-        let log_sum = normalise(dz);
-        dz[y] -= 1.0;
-        (log_sum - z[y]).max(0.0)
+        let (top, above) = normalise(dz);
+        // Not `q − 1`, which loses the digits of small slopes.
+        dz[y] = 0.0;
+        dz[y] = -dz.iter().sum::<f64>();
+        (top - z[y]) + above
     }
 
     fn hess_vec(&self, z: &[f64], y: usize, v: &[f64], out: &mut [f64]) {
@@ -55,8 +68,10 @@ impl Loss for Softmax {
 
     /// The entropy of the predicted probabilities, without the cancellation of `value − ⟨dz, z⟩` at confident rows.
     fn dual_value(&self, _z: &[f64], y: usize, _value: f64, dz: &[f64]) -> f64 {
-        let entropy = |q: f64| if q > 0.0 { -q * q.ln() } else { 0.0 };
-        dz.iter().enumerate().map(|(k, g)| entropy(if k == y { g + 1.0 } else { *g })).sum()
+        let others: f64 = dz.iter().enumerate().filter(|(k, _)| *k != y).map(|(_, q)| entropy(*q)).sum();
+        // What is left to the true class is rounded, which matters where it is small; there the entropy rises with it.
+        let own = 1.0 + dz[y];
+        others + if own < 0.25 { entropy(own - of_sum(dz.len())) } else { -own * dz[y].ln_1p() }
     }
 
     fn probabilities(&self, z: &mut [f64]) -> bool {

@@ -7,6 +7,7 @@ use super::top_mean::centre_rows;
 use super::{Loss, Shape};
 use crate::error::{Error, Result};
 use crate::kernel::vectorised;
+use crate::rounding::of_sum;
 use crate::text::plain;
 
 /// ```text
@@ -316,40 +317,58 @@ impl Loss for TopKHinge {
     /// ```
     ///
     /// valid for every β that keeps `0 ≤ kα ≤ β ≤ 1`; for k = 1 it is 1, else the best one is searched.
+    /// The slope of the true class and the distance of a slope from β are small differences, so each counts only as far as rounding
+    /// cannot have made it up.
     fn dual_value(&self, _z: &[f64], y: usize, _value: f64, dz: &[f64]) -> f64 {
-        let sum: f64 = dz.iter().enumerate().filter(|(j, _)| *j != y).map(|(_, a)| a).sum();
+        let (sum, top) = others(y, dz);
+        let (k, slack) = (self.rank(dz.len()) as f64, of_sum(dz.len()));
+        if sum.max(k * top) > 1.0 + slack || (k - 1.0) * top > (1.0 + slack) * sum {
+            // No slopes of this loss.
+            return f64::NEG_INFINITY;
+        }
         if self.delta == 0.0 {
             return sum;
         }
-        let k = self.rank(dz.len()) as f64;
-        let own = |beta: f64| k * (beta - sum);
-        let scaled = |j: usize, beta: f64| if j == y { own(beta) } else { k * dz[j] };
+        let root = |a: f64, b: f64| (a.max(0.0) * b.max(0.0)).sqrt();
+        let wrong = dz.iter().enumerate().filter(|(j, _)| *j != y).map(|(_, a)| k * a);
         if !self.has_outer() {
-            let root = |a: f64| (a * (1.0 - a)).max(0.0).sqrt();
-            return sum + self.delta * (0..dz.len()).map(|j| root(scaled(j, 1.0))).sum::<f64>();
+            return sum + self.delta * (wrong.map(|a| root(a, 1.0 - a)).sum::<f64>() + root(1.0 - sum - slack, sum));
         }
         let added = |beta: f64| {
-            let root = |a: f64, b: f64| (a * b).max(0.0).sqrt();
-            let inner: f64 = (0..dz.len()).map(|j| root(scaled(j, beta), beta - scaled(j, beta))).sum();
-            inner / k + root(beta, 1.0 - beta)
+            let own = k * (beta - sum);
+            let inner: f64 = wrong.clone().map(|a| root(a, beta - a - slack * beta)).sum();
+            let rounding = k * slack * beta;
+            (inner + root(own - rounding, beta - own - rounding)) / k + root(beta, 1.0 - beta)
         };
+        sum + self.delta * added(self.best_multiplier(y, dz))
+    }
+}
+
+impl TopKHinge {
+    /// The β for which the bound of a smoothed row with slopes `dz` is highest, by bisection: it is concave in β.
+    fn best_multiplier(&self, y: usize, dz: &[f64]) -> f64 {
+        let (sum, top) = others(y, dz);
+        let k = self.rank(dz.len()) as f64;
         // The slope in β of √(ab) is (a′b + ab′)/(2√(ab)).
+        let part = |a: f64, da: f64, b: f64, db: f64| (da * b + a * db) / (a * b).max(f64::MIN_POSITIVE).sqrt();
         let slope = |beta: f64| {
-            let part = |a: f64, da: f64, b: f64, db: f64| (da * b + a * db) / (a * b).max(f64::MIN_POSITIVE).sqrt();
-            let inner: f64 = (0..dz.len())
-                .map(|j| {
-                    let (a, da) = (scaled(j, beta), if j == y { k } else { 0.0 });
-                    part(a, da, beta - a, 1.0 - da)
-                })
-                .sum();
-            inner / k + part(beta, 1.0, 1.0 - beta, -1.0)
+            let each = |j: usize| {
+                let (a, da) = if j == y { (k * (beta - sum), k) } else { (k * dz[j], 0.0) };
+                part(a, da, beta - a, 1.0 - da)
+            };
+            (0..dz.len()).map(each).sum::<f64>() / k + part(beta, 1.0, 1.0 - beta, -1.0)
         };
-        let top = (0..dz.len()).filter(|j| *j != y).fold(0.0f64, |m, j| m.max(k * dz[j]));
-        let (mut low, mut high) = (sum.max(top), if k > 1.0 { (k * sum / (k - 1.0)).min(1.0) } else { 1.0 });
+        let (mut low, mut high) = (sum.max(k * top), if k > 1.0 { (k * sum / (k - 1.0)).min(1.0) } else { 1.0 });
         for _ in 0..50 {
             let middle = 0.5 * (low + high);
             if slope(middle) > 0.0 { low = middle } else { high = middle }
         }
-        sum + self.delta * added(low).max(added(high))
+        0.5 * (low + high)
     }
+}
+
+/// Sum and largest of the slopes of wrong classes.
+fn others(y: usize, dz: &[f64]) -> (f64, f64) {
+    let wrong = dz.iter().enumerate().filter(|(j, _)| *j != y);
+    wrong.fold((0.0, 0.0f64), |(sum, top), (_, a)| (sum + a, top.max(*a)))
 }

@@ -126,7 +126,7 @@ mod tests {
             let terms = Lasso { lambda }.dual_terms(&[0.0], 1, &[slope], epsilon, &[]);
             let value = |u: f64| t * slope * u + lambda * u.abs() + epsilon * u * u;
             let least = (-40_000..=40_000).map(|i| value(f64::from(i) * 1e-3)).fold(f64::INFINITY, f64::min);
-            assert!((-terms.cost(t, epsilon) - least).abs() < 1e-7, "{slope}: {least}");
+            assert!((-terms.cost(t, epsilon, 0.0) - least).abs() < 1e-7, "{slope}: {least}");
         }
     }
 }

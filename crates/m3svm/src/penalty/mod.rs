@@ -23,6 +23,8 @@ use crate::error::Result;
 
 /// What a penalty contributes to the Fenchel lower bound when the loss gradient is scaled by t ∈ [0, `limit`]:
 /// `min_U t⟨S, U⟩ + R(U) + ε‖U‖² ≥ −conjugate·t^power − quadratic·t² − Σₛ (t·s − kink)₊²/(4ε)` with s in `beyond`.
+///
+/// `quadratic` must be a square over 4(ε + `ridge`) at least: rounding of S and of what the penalty makes of it is charged as a part of it.
 #[derive(Clone, Debug)]
 pub struct DualTerms {
     /// Σ R*(ζ) at t = 1.
@@ -31,6 +33,10 @@ pub struct DualTerms {
     pub power: f64,
     /// What the ε-term pays at t = 1.
     pub quadratic: f64,
+    /// How much more than ε the squares of all weights cost in R.
+    pub ridge: f64,
+    /// How far (in Euclidean length) rounding has taken the slope behind `quadratic` from what it should be at t = 1, that of S apart.
+    pub rounding: f64,
     /// Largest feasible t, at most 1.
     pub limit: f64,
     /// Slopes that exceed the kink of their entry, where the kinks of R are all alike; empty for other penalties.
@@ -42,16 +48,21 @@ pub struct DualTerms {
 impl Default for DualTerms {
     /// The terms of a penalty that costs the bound nothing.
     fn default() -> Self {
-        Self { conjugate: 0.0, power: 1.0, quadratic: 0.0, limit: 1.0, beyond: Vec::new(), kink: 0.0 }
+        let (conjugate, quadratic, ridge, rounding, kink) = (0.0, 0.0, 0.0, 0.0, 0.0);
+        Self { conjugate, power: 1.0, quadratic, ridge, rounding, limit: 1.0, beyond: Vec::new(), kink }
     }
 }
 
 impl DualTerms {
-    /// What is taken off the lower bound at t.
-    pub(crate) fn cost(&self, t: f64, epsilon: f64) -> f64 {
+    /// What is taken off the lower bound at t, where S is off by at most `error` in Euclidean length.
+    pub(crate) fn cost(&self, t: f64, epsilon: f64, error: f64) -> f64 {
         let square: f64 = self.beyond.iter().map(|s| (t * s - self.kink).max(0.0).powi(2)).sum();
         let beyond = if square > 0.0 { square / (4.0 * epsilon) } else { 0.0 };
-        self.conjugate * t.powf(self.power) + self.quadratic * t * t + beyond
+        let strength = epsilon + self.ridge;
+        // Without any quadratic term there is nothing to pay with, and nothing but rounding to pay for.
+        let error = if strength > 0.0 { t * (error + self.rounding) / (2.0 * strength.sqrt()) } else { 0.0 };
+        let root = (self.quadratic * t * t + beyond).sqrt() + error;
+        self.conjugate * t.powf(self.power) + root * root
     }
 }
 

@@ -7,6 +7,7 @@
 use super::pairwise::{Norm, Pairwise};
 use super::{DualTerms, Penalty, Ridge, by_class};
 use crate::kernel::{axpy, dot};
+use crate::rounding::of_sum;
 
 /// The split and what it costs.
 struct Split {
@@ -16,6 +17,8 @@ struct Split {
     clipped: Vec<f64>,
     square: f64,
     square_clipped: f64,
+    /// How far from −S − M the ζ may sum up, by rounding.
+    rounding: f64,
 }
 
 pub(super) fn dual_terms(
@@ -29,25 +32,32 @@ pub(super) fn dual_terms(
     if penalty.lambda == 0.0 {
         return Ridge { lambda: 0.0 }.dual_terms(w, classes, loss_grad, epsilon, dual);
     }
-    let Split { norms, clipped, square, square_clipped } = split(penalty, w, classes, loss_grad, epsilon, dual);
+    let Split { norms, clipped, square, square_clipped, rounding } =
+        split(penalty, w, classes, loss_grad, epsilon, dual);
+    let dearer = of_sum(w.len() / classes);
+    let terms = DualTerms { rounding, ..DualTerms::default() };
     let pay = |square: f64| if epsilon > 0.0 { square / (4.0 * epsilon) } else { 0.0 };
     if penalty.p == 1.0 {
         // φ* is 0 in the ball of radius λ and ∞ outside: clip, or scale everything down, whichever loses less.
         let top = norms.iter().copied().fold(0.0, f64::max);
-        let limit = if top > penalty.lambda { penalty.lambda / top } else { 1.0 };
+        let ball = penalty.lambda * (1.0 - dearer);
+        let limit = if top > ball { ball / top } else { 1.0 };
         if epsilon > 0.0 && pay(square_clipped) - pay(square) < (1.0 - limit) * penalty.value(w, classes) {
-            return DualTerms { quadratic: pay(square_clipped), ..DualTerms::default() };
+            return DualTerms { quadratic: pay(square_clipped), ..terms };
         }
-        return DualTerms { quadratic: pay(square), limit, ..DualTerms::default() };
+        return DualTerms { quadratic: pay(square), limit, ..terms };
     }
     let (power, base) = (penalty.p / (penalty.p - 1.0), penalty.lambda * penalty.p);
-    let conjugate =
-        |norms: &[f64]| penalty.lambda * (penalty.p - 1.0) * norms.iter().map(|z| (z / base).powf(power)).sum::<f64>();
+    // A norm is rounded like a sum of squares, and its power so much more.
+    let dearer = 1.0 + power * dearer + of_sum(norms.len());
+    let conjugate = |norms: &[f64]| {
+        dearer * penalty.lambda * (penalty.p - 1.0) * norms.iter().map(|z| (z / base).powf(power)).sum::<f64>()
+    };
     let (plain, cut) = (conjugate(&norms), conjugate(&clipped));
     if penalty.norm == Norm::L1 && epsilon > 0.0 && cut + pay(square_clipped) < plain + pay(square) {
-        return DualTerms { conjugate: cut, power, quadratic: pay(square_clipped), ..DualTerms::default() };
+        return DualTerms { conjugate: cut, power, quadratic: pay(square_clipped), ..terms };
     }
-    DualTerms { conjugate: plain, power, quadratic: pay(square), ..DualTerms::default() }
+    DualTerms { conjugate: plain, power, quadratic: pay(square), ..terms }
 }
 
 fn split(penalty: &Pairwise, w: &[f64], classes: usize, loss_grad: &[f64], epsilon: f64, dual: &[f64]) -> Split {
@@ -63,11 +73,16 @@ fn split(penalty: &Pairwise, w: &[f64], classes: usize, loss_grad: &[f64], epsil
     };
     let mut rest = by_class(loss_grad, classes);
     axpy(2.0 * epsilon, &vectors, &mut rest);
+    let length = |v: &[f64]| dot(v, v).sqrt();
+    let mut size = length(loss_grad) + 2.0 * epsilon * length(w);
     penalty.visit(&vectors, classes, |pair, k, l, u, parts, r| {
         start(pair, u, parts, r);
+        size += 2.0 * length(u);
         axpy(1.0, u, &mut rest[k * d..(k + 1) * d]);
         axpy(-1.0, u, &mut rest[l * d..(l + 1) * d]);
     });
+    // What is spread is rounded as well, and every pair gets its share of it.
+    let rounding = 2.0 * of_sum(classes) * (size + 2.0 * length(&rest));
     let share = 1.0 / classes as f64;
     let (mut norms, mut clipped) = (Vec::new(), Vec::new());
     let mut over = vec![0.0; w.len()];
@@ -79,7 +94,7 @@ fn split(penalty: &Pairwise, w: &[f64], classes: usize, loss_grad: &[f64], epsil
             Norm::L2 => dot(u, u).sqrt(),
             Norm::L1 => u.iter().fold(0.0f64, |m, u| m.max(u.abs())),
         };
-        let ball = if penalty.p == 1.0 { penalty.lambda } else { penalty.slope(r) };
+        let ball = if penalty.p == 1.0 { penalty.lambda * (1.0 - of_sum(d)) } else { penalty.slope(r) };
         norms.push(norm);
         clipped.push(norm.min(ball));
         if sharp && norm > ball {
@@ -102,5 +117,5 @@ fn split(penalty: &Pairwise, w: &[f64], classes: usize, loss_grad: &[f64], epsil
             square_clipped += (left - over[k * d + j]).powi(2);
         }
     }
-    Split { norms, clipped, square, square_clipped }
+    Split { norms, clipped, square, square_clipped, rounding }
 }

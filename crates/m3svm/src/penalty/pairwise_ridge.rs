@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::ridge::check_lambda;
 use super::{Curvature, DualTerms, Penalty, by_class};
 use crate::error::Result;
+use crate::kernel::dot;
+use crate::rounding::of_sum;
 use crate::text::plain;
 
 /// ```text
@@ -72,6 +74,8 @@ impl Penalty for PairwiseRidge {
         }
         let pay = |square: f64, strength: f64| if square == 0.0 { 0.0 } else { square / (4.0 * (strength + epsilon)) };
         let quadratic = pay(common, self.lambda) + pay(apart, (classes as f64 + 1.0) * self.lambda);
-        DualTerms { quadratic, ..DualTerms::default() }
+        // The mean of a row and the distances from it are rounded.
+        let rounding = of_sum(classes) * dot(loss_grad, loss_grad).sqrt();
+        DualTerms { quadratic, ridge: self.lambda, rounding, ..DualTerms::default() }
     }
 }

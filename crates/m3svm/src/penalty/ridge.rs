@@ -55,6 +55,6 @@ impl Penalty for Ridge {
     fn dual_terms(&self, _w: &[f64], _classes: usize, loss_grad: &[f64], epsilon: f64, _dual: &[f64]) -> DualTerms {
         let square = dot(loss_grad, loss_grad);
         let quadratic = if square == 0.0 { 0.0 } else { square / (4.0 * (self.lambda + epsilon)) };
-        DualTerms { quadratic, ..DualTerms::default() }
+        DualTerms { quadratic, ridge: self.lambda, ..DualTerms::default() }
     }
 }

@@ -128,7 +128,9 @@ impl<'a> Hinges<'a> {
     ) -> Result<Vec<Solution>> {
         let Spec { epsilon, intercept, tol, seed, .. } = *self.spec;
         let max_iter = self.spec.max_iter.unwrap_or(AnySolver::Newton(Newton {}).default_max_iter());
-        let shared = Shared { x, weights, delta: self.delta, lambda: self.lambda, epsilon, intercept, tol };
+        let inexact = self.reduction.as_ref().map_or(0.0, Reduction::rounding);
+        let (delta, lambda) = (self.delta, self.lambda);
+        let shared = Shared { x, weights, delta, lambda, epsilon, intercept, tol, inexact };
         sides::minimize(&shared, signs, start, &Limits { tol, max_iter, seed, proof: self.proof }, watch)
     }
 }

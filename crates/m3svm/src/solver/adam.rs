@@ -81,7 +81,8 @@ impl Adam {
             }
         };
         let stop = if best.update(&theta, limits.tol, &mut evaluations) { Stop::Converged } else { stop };
-        Ok(Solution { theta: best.theta, certificate: best.certificate, stop, iterations: epoch, evaluations })
+        let certificate = best.certificate();
+        Ok(Solution { theta: best.theta, certificate, stop, iterations: epoch, evaluations })
     }
 
     /// Goes over all terms once, in one step or in steps of `batch` terms, and asks between steps whether to go on. Returns the value

@@ -103,7 +103,8 @@ impl Lbfgs {
             value = found.value;
         };
         let stop = if best.update(&theta, limits.tol, &mut evaluations) { Stop::Converged } else { stop };
-        Ok(Solution { theta: best.theta, certificate: best.certificate, stop, iterations: iteration, evaluations })
+        let certificate = best.certificate();
+        Ok(Solution { theta: best.theta, certificate, stop, iterations: iteration, evaluations })
     }
 }
 
@@ -118,6 +119,11 @@ impl<'a> Best<'a> {
     pub(super) fn new(f: &'a dyn Objective, theta: &[f64]) -> Self {
         let certificate = Certificate { objective: f64::INFINITY, lower_bound: None };
         Self { f, theta: theta.to_vec(), certificate }
+    }
+
+    /// What is known of it.
+    pub(super) fn certificate(&self) -> Certificate {
+        Certificate::new(self.certificate.objective, self.certificate.lower_bound)
     }
 
     /// Certifies a point; `true` if the gap is within `tol`.

@@ -28,6 +28,12 @@ pub(super) const FINEST: f64 = 1e-14;
 /// Smoothing below which systems are solved in double precision throughout: weights of rows go up to 1/μ.
 const PRECISE: f64 = 1e-3;
 
+/// A step that was cut to less than this share has lost the path, which is then looked for where it is so much wider, and not left again
+/// in cuts of the smoothing below `CAREFUL`.
+const LOST: f64 = 0.05;
+const WIDER: f64 = 3.0;
+const CAREFUL: f64 = 0.3;
+
 impl Newton {
     /// Minimises from `start`.
     pub fn minimize(
@@ -58,7 +64,7 @@ impl Newton {
                 None if limits.proof && risk.penalty.convex() => false,
                 _ => near,
             };
-            if settled {
+            if settled && (!limits.proof || path.confirm()) {
                 return Ok(path.finish(Stop::Converged));
             }
             let progress = Progress {
@@ -125,6 +131,8 @@ struct Path<'a> {
     /// How far the last step was from doing to the value what its quadratic model said; infinite where it was no whole step at the end
     /// of the path.
     surprise: f64,
+    /// The least share that cuts may leave of the smoothing.
+    boldest: f64,
     /// So near the optimum that bounds are computed.
     closing: bool,
     system: System,
@@ -157,6 +165,7 @@ impl<'a> Path<'a> {
             value: 0.0,
             decrement: f64::INFINITY,
             surprise: f64::INFINITY,
+            boldest: 0.0,
             closing: false,
             system: System::new(risk),
             best: Certificate { objective: f64::INFINITY, lower_bound: None },
@@ -242,10 +251,19 @@ impl<'a> Path<'a> {
 
     /// The objective with another loss and penalty, at the current point.
     fn value_of(&self, loss: &dyn Loss, penalty: &dyn Penalty) -> f64 {
-        let m = self.risk.weights_len();
-        self.risk.loss_along(loss, &self.z, &self.z, 0.0).0
-            + penalty.value(&self.theta[..m], self.risk.classes)
-            + self.risk.epsilon * dot(&self.theta, &self.theta)
+        self.risk.value_at(loss, penalty, &self.theta, &self.z)
+    }
+
+    /// Whether the best point is still as good with scores made afresh: those that were moved along with it have gathered the rounding of
+    /// every step. If not, the path goes on from fresh ones.
+    fn confirm(&mut self) -> bool {
+        self.best.objective = self.risk.value(&self.best_theta);
+        self.evaluations += 1;
+        let confirmed = self.best.relative_gap().is_none_or(|gap| gap <= self.tol);
+        if !confirmed {
+            self.risk.scores(&self.theta, &mut self.z);
+        }
+        confirmed
     }
 
     /// Keeps the best point and, separately, the best bound.
@@ -368,7 +386,14 @@ impl<'a> Path<'a> {
         }
         if t > 0.3 && !self.at_end {
             // A step that had to be shortened has not come back to the path yet.
-            self.relax(self.mu * shrink(self.decrement / self.value).max(1.0 - t));
+            self.relax(self.mu * shrink(self.decrement / self.value).max(1.0 - t).max(self.boldest));
+        }
+        let nested = self.loss.as_ref().is_some_and(|loss| loss.shape() == Shape::SimplexAndLine);
+        if t < LOST && nested && WIDER * self.mu <= 1.0 {
+            // Cut too boldly: the path is out of reach, and steps along the kinks lead nowhere. Back to where it was wider. (Kinks within
+            // kinks need this. Others find back by themselves, as fast.)
+            self.boldest = CAREFUL;
+            self.relax(WIDER * self.mu);
         }
         true
     }
@@ -383,7 +408,7 @@ impl<'a> Path<'a> {
         }
         Solution {
             theta: self.best_theta,
-            certificate: self.best,
+            certificate: Certificate::new(self.best.objective, self.best.lower_bound),
             stop,
             iterations: self.iterations,
             evaluations: self.evaluations,

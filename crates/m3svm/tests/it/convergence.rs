@@ -1,11 +1,12 @@
 //! Real data: every setting is solved to a proof.
 
 use std::io::Read;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use flate2::read::GzDecoder;
 use m3svm::penalty::Ridge;
-use m3svm::{AnyPenalty, Dataset, Features, Scaling, Spec, Stop};
+use m3svm::{AnyPenalty, Dataset, Features, Method, Scaling, Spec, Stop};
 
 use crate::common::{Problem, newton, none, pairwise, parse_csv, top_k};
 
@@ -109,6 +110,26 @@ fn a_fit_that_stops_early_has_a_bound_no_worse_than_that_of_its_point() {
             assert!(found >= (1.0 - 1e-8) * fresh, "p {p}, λ {lambda}, {limit} steps: {found} {fresh}");
         }
     }
+}
+
+/// Kinks within kinks, 40 classes and as many features as rows: a path that is cut too boldly takes hundreds of steps.
+#[test]
+fn orl_takes_few_steps_with_the_top_k_hinge() {
+    let Some(data) = table("orl") else { return };
+    let model = Spec { tol: 1e-6, ..Method::Topk.spec() }.fit(&data).unwrap();
+    assert_eq!(model.training().stop, Stop::Converged);
+    assert!(model.training().iterations < 60, "{:?}", model.training());
+}
+
+/// The optimum of a λ a million times larger knows little of that of a small one.
+#[test]
+fn a_far_warm_start_takes_hardly_more_steps_than_a_cold_one() {
+    let Some(data) = table("vehicle") else { return };
+    let spec = |lambda| Spec { tol: 1e-6, penalty: AnyPenalty::Ridge(Ridge { lambda }), ..Method::Ovo.spec() };
+    let far = spec(100.0).fit(&data).unwrap();
+    let cold = spec(1e-4).fit(&data).unwrap().training().iterations;
+    let warm = spec(1e-4).fit_watched(&data, Some(&far), &mut |_| ControlFlow::Continue(())).unwrap();
+    assert!(5 * warm.training().iterations <= 6 * cold, "{} steps, cold {cold}", warm.training().iterations);
 }
 
 macro_rules! grids {

@@ -14,6 +14,7 @@ mod lasso;
 mod paper;
 mod program;
 mod rivals;
+mod rounding;
 mod schemes;
 mod select;
 mod select_folds;

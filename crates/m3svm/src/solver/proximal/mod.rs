@@ -71,7 +71,7 @@ impl Proximal {
                 return Err(Error::Diverged { iteration: run.iterations });
             }
             let gap = run.best.relative_gap();
-            if gap.is_some_and(|gap| gap <= limits.tol) {
+            if gap.is_some_and(|gap| gap <= limits.tol) && run.confirm(limits.tol) {
                 return Ok(run.finish(Stop::Converged));
             }
             let progress = Progress {
@@ -207,6 +207,17 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Whether the best point is still as good with scores made afresh, see [`super::Newton`].
+    fn confirm(&mut self, tol: f64) -> bool {
+        self.best.objective = self.risk.value(&self.best_theta);
+        self.evaluations += 1;
+        let confirmed = self.best.relative_gap().is_some_and(|gap| gap <= tol);
+        if !confirmed {
+            self.risk.scores(&self.theta, &mut self.z);
+        }
+        confirmed
+    }
+
     /// One step; `false` if none lowers the objective.
     fn step(&mut self, go_on: &mut dyn FnMut() -> bool) -> bool {
         let (risk, c) = (self.risk, self.risk.classes);
@@ -327,7 +338,7 @@ impl<'a> Run<'a> {
         }
         Solution {
             theta: self.best_theta,
-            certificate: self.best,
+            certificate: Certificate::new(self.best.objective, self.best.lower_bound),
             stop,
             iterations: self.iterations,
             evaluations: self.evaluations,

@@ -7,6 +7,7 @@ use super::inverse::{Common, Inverse, Plan};
 use super::products::Products;
 use super::side::Side;
 use crate::kernel::{axpy, dot};
+use crate::solver::system::ROUNDING;
 
 /// Most products per direction; a truncated one still descends.
 const MOST: usize = 250;
@@ -20,6 +21,8 @@ struct System<'s> {
     direction: Vec<f64>,
     rho: f64,
     goal: f64,
+    /// Below this `rho` is rounding.
+    rounding: f64,
     /// Goal for the square of what is left of the gradient in w.
     most_left: f64,
     features: usize,
@@ -83,12 +86,14 @@ impl<'s> System<'s> {
         }
         let goal = if exact { f64::INFINITY } else { rho * forcing * forcing };
         let features = common.shared.x.cols();
-        Self { side, inverse, residual, direction: scaled.clone(), scaled, rho, goal, most_left, features }
+        let (rounding, direction) = (ROUNDING * rho, scaled.clone());
+        Self { side, inverse, residual, direction, scaled, rho, goal, rounding, most_left, features }
     }
 
     fn is_done(&self) -> bool {
         let residual = &self.residual[..self.features];
-        let good_enough = || self.rho <= self.goal && dot(residual, residual) <= self.most_left;
+        let small = || self.rho <= self.rounding || dot(residual, residual) <= self.most_left;
+        let good_enough = || self.rho <= self.goal && small();
         self.goal.is_infinite() || !(self.rho > 0.0) || good_enough()
     }
 

@@ -21,9 +21,12 @@ use std::ops::ControlFlow;
 use rayon::prelude::*;
 
 use super::{Limits, Progress, Solution, Stop};
+use crate::certificate::pay;
 use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::kernel::dot;
+use crate::risk::LossSums;
+use crate::rounding::of_sum;
 use inverse::Common;
 use products::Products;
 use side::Side;
@@ -39,6 +42,8 @@ pub(crate) struct Shared<'a> {
     pub(crate) epsilon: f64,
     pub(crate) intercept: bool,
     pub(crate) tol: f64,
+    /// How exact the rows are, relative to their lengths: 0 unless they stand for others.
+    pub(crate) inexact: f64,
 }
 
 /// Told where all problems stand after every step.
@@ -68,20 +73,26 @@ impl Shared<'_> {
         }
     }
 
-    /// Σ ω (α + δ√(α(1 − α))), valid for any α in [0, 1].
-    fn dual_value(&self, alphas: &[f64]) -> f64 {
-        let pay = |a: f64| a + self.delta * (a * (1.0 - a)).max(0.0).sqrt();
-        alphas.iter().zip(self.weights.iter()).map(|(a, weight)| weight * pay(a.clamp(0.0, 1.0))).sum()
+    /// Σ ω (α + δ√(α(1 − α))), valid for any α in [0, 1], and how steep the rows of given lengths are.
+    fn dual_sums(&self, lengths: &[f64], alphas: &[f64]) -> LossSums {
+        let value = |a: f64| a + self.delta * (a * (1.0 - a)).max(0.0).sqrt();
+        let mut sums = LossSums::default();
+        for ((a, weight), length) in alphas.iter().zip(self.weights.iter()).zip(lengths) {
+            let a = a.clamp(0.0, 1.0);
+            sums.add_dual(*weight, value(a), a, *length);
+        }
+        sums
     }
 
-    /// The lower bound `t·dual − t²‖·‖²/4` at its best t in [0, 1], where the loss has the gradient `loss_grad`.
-    fn bound(&self, dual: f64, loss_grad: &[f64]) -> f64 {
-        let share = |g: &[f64], by: f64| match dot(g, g) {
-            0.0 => 0.0,
-            square => square / (4.0 * by),
-        };
+    /// The lower bound `t·dual − t²‖·‖²/4` at its best t in [0, 1], where the loss has the gradient `loss_grad`, in whose sums no row goes
+    /// through more than `depth` additions. What rounding may add to it is taken off, see `certificate.rs`.
+    fn bound(&self, sums: &LossSums, loss_grad: &[f64], depth: usize) -> f64 {
+        let error = of_sum(depth) + self.inexact;
+        let dual = sums.dual - of_sum(self.x.rows()) * sums.size;
         let (w, b) = loss_grad.split_at(self.x.cols());
-        let cost = share(w, self.lambda + self.epsilon) + share(b, self.epsilon);
+        let cost = pay(dot(w, w).sqrt(), error * sums.reach, self.lambda + self.epsilon)
+            + pay(dot(b, b).sqrt(), error * sums.mass, self.epsilon);
+        let cost = (1.0 + of_sum(w.len())) * cost;
         let t = if cost > 0.0 { (dual / (2.0 * cost)).clamp(0.0, 1.0) } else { 1.0 };
         let bound = t * dual - t * t * cost;
         // The objective is never negative.
@@ -123,6 +134,7 @@ pub(crate) fn minimize(
     });
     let mut walk = Walk {
         shared,
+        lengths: shared.x.lengths(),
         products: Products::new(shared),
         common: Common::new(shared, columns),
         sides: sides.collect(),
@@ -132,12 +144,14 @@ pub(crate) fn minimize(
     let mut interrupted = false;
     while !interrupted && walk.sides.iter().any(|side| side.stop.is_none()) {
         walk.evaluate();
+        if limits.proof {
+            walk.confirm();
+        }
         for side in walk.sides.iter_mut().filter(|side| side.stop.is_none()) {
             if !side.value.is_finite() {
                 return Err(Error::Diverged { iteration: side.iterations });
             }
-            let proven = side.best.relative_gap().is_some_and(|gap| gap <= shared.tol);
-            if proven || (!limits.proof && side.is_near(0.3 * shared.tol)) {
+            if side.is_proven(shared) || (!limits.proof && side.is_near(0.3 * shared.tol)) {
                 side.stop = Some(Stop::Converged);
             } else if side.iterations >= limits.max_iter {
                 side.stop = Some(Stop::IterationLimit);
@@ -160,6 +174,8 @@ pub(crate) fn minimize(
 /// All problems on their way.
 struct Walk<'a> {
     shared: &'a Shared<'a>,
+    /// ‖xᵢ‖ of every row.
+    lengths: Vec<f64>,
     products: Products<'a>,
     common: Common<'a>,
     sides: Vec<Side>,
@@ -173,11 +189,12 @@ impl Walk<'_> {
         let shared = self.shared;
         let mut warm: Vec<&mut Side> =
             self.sides.iter_mut().filter(|side| side.theta.iter().any(|t| *t != 0.0)).collect();
-        prove(shared, &self.products, &mut warm);
+        prove(shared, &self.products, &self.lengths, &mut warm);
         for side in warm {
-            let proven = side.best.relative_gap().is_some_and(|gap| gap <= shared.tol);
-            if proven && side.best.objective.is_finite() {
+            if side.is_proven(shared) && side.best.objective.is_finite() {
                 side.stop = Some(Stop::Converged);
+            } else if side.is_too_short(shared) {
+                side.start_cold();
             } else {
                 side.join(shared);
             }
@@ -189,23 +206,36 @@ impl Walk<'_> {
         let mut open: Vec<&mut Side> =
             self.sides.iter_mut().filter(|side| side.stop != Some(Stop::Converged)).collect();
         open.iter_mut().for_each(|side| side.go_to_best());
-        prove(self.shared, &self.products, &mut open);
+        prove(self.shared, &self.products, &self.lengths, &mut open);
     }
 
     /// Value, gradient and bound of all problems that have not ended.
     fn evaluate(&mut self) {
-        let (shared, products) = (self.shared, &self.products);
+        let (shared, products, lengths) = (self.shared, &self.products, &self.lengths);
         let mut live: Vec<&mut Side> = self.sides.iter_mut().filter(|side| side.stop.is_none()).collect();
-        each(self.small, &mut live, |_, side| side.look(shared));
+        each(self.small, &mut live, |_, side| side.look(shared, lengths));
         let mut pulled = products.pull(&slopes(&live));
         let give = pulled.iter_mut().map(std::mem::take);
-        live.iter_mut().zip(give).for_each(|(side, grad)| side.take_gradient(shared, grad));
+        let depth = products.depth(live.len());
+        live.iter_mut().zip(give).for_each(|(side, grad)| side.take_gradient(shared, grad, depth));
         live.retain(|side| side.wants_dual_bound(shared));
         if !live.is_empty() {
-            each(self.small, &mut live, |_, side| side.look_at_duals(shared));
-            let pulled = products.pull(&slopes(&live));
-            live.iter_mut().zip(&pulled).for_each(|(side, grad)| side.take_dual_gradient(shared, grad));
+            each(self.small, &mut live, |_, side| side.look_at_duals(shared, lengths));
+            let (pulled, depth) = (products.pull(&slopes(&live)), products.depth(live.len()));
+            live.iter_mut().zip(&pulled).for_each(|(side, grad)| side.take_dual_gradient(shared, grad, depth));
         }
+    }
+
+    /// Looks again at what seems to be proven, with scores made afresh.
+    fn confirm(&mut self) {
+        let live = self.sides.iter_mut().filter(|side| side.stop.is_none());
+        let mut proven: Vec<&mut Side> = live.filter(|side| side.is_proven(self.shared)).collect();
+        if proven.is_empty() {
+            return;
+        }
+        let scores = self.products.scores(&proven.iter().map(|side| &side.best_theta[..]).collect::<Vec<_>>());
+        let (shared, columns) = (self.shared, proven.len());
+        each(self.small, &mut proven, |number, side| side.confirm(shared, &scores, number, columns));
     }
 
     /// One Newton step of all problems that have not ended.
@@ -231,7 +261,7 @@ impl Walk<'_> {
 }
 
 /// Computes the objective and a bound at the current points, with the loss as it is.
-fn prove(shared: &Shared<'_>, products: &Products<'_>, sides: &mut [&mut Side]) {
+fn prove(shared: &Shared<'_>, products: &Products<'_>, lengths: &[f64], sides: &mut [&mut Side]) {
     if sides.is_empty() {
         return;
     }
@@ -239,10 +269,10 @@ fn prove(shared: &Shared<'_>, products: &Products<'_>, sides: &mut [&mut Side]) 
     let scores = products.scores(&sides.iter().map(|side| &side.theta[..]).collect::<Vec<_>>());
     for (number, side) in sides.iter_mut().enumerate() {
         side.take_scores(&scores, number, columns);
-        side.look_exactly(shared);
+        side.look_exactly(shared, lengths);
     }
-    let pulled = products.pull(&slopes(sides));
-    sides.iter_mut().zip(&pulled).for_each(|(side, grad)| side.take_exact_gradient(shared, grad));
+    let (pulled, depth) = (products.pull(&slopes(sides)), products.depth(columns));
+    sides.iter_mut().zip(&pulled).for_each(|(side, grad)| side.take_exact_gradient(shared, grad, depth));
 }
 
 fn slopes<'s>(sides: &'s [&mut Side]) -> Vec<&'s [f64]> {

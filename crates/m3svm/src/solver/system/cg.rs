@@ -13,7 +13,7 @@ pub(crate) struct Done {
 }
 
 /// Relative to its first value, ⟨r, M⁻¹r⟩ is rounding below this.
-const ROUNDING: f64 = 1e-18;
+pub(crate) const ROUNDING: f64 = 1e-18;
 
 /// Goes on from `step`, whose residual is given, until ⟨r, M⁻¹r⟩ of the residual is down to a goal that is set by its first value and
 /// the residual is `small`.

@@ -20,6 +20,7 @@ use crate::penalty::Curvature;
 use crate::risk::Risk;
 
 use active::Active;
+pub(super) use cg::ROUNDING;
 pub(super) use cholesky::{factor, solve_factored};
 use dense::Dense;
 pub(super) use outer::Outer;
