@@ -23,9 +23,6 @@ from ._penalty import MOST_DIFFERENCES
 #: With this setting of Triton its kernels run on the CPU, slowly, for tests.
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 
-# torch before 2.1 comes with a Triton that is too old.
-_CAN_BE_USED = hasattr(torch, "compiler") or INTERPRETED
-
 # Whether something watches the operations of torch, which would not see the kernel.
 _tracing = getattr(torch._C, "_get_tracing_state", lambda: None)
 _transforms = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
@@ -240,7 +237,7 @@ def _plan(
 ) -> _Plan | None:
     """A plan for plain tensors with targets that are numbers of classes, unless there is too much for one pass."""
     tensors = [logits, target, weight] if bias is None else [logits, target, weight, bias]
-    if not _CAN_BE_USED or entropy.weight is not None or logits.dim() != 2 or weight.dim() != 2 or p > 64.0:
+    if entropy.weight is not None or logits.dim() != 2 or weight.dim() != 2 or p > 64.0:
         return None
     if any(type(x) not in _PLAIN or x.device != logits.device or x.layout != torch.strided for x in tensors):
         return None
