@@ -207,8 +207,10 @@ def _launch_by_triton(plan: _Plan, arguments: tuple[Any, ...]) -> bool:
         if plan.launcher is None:
             from ._kernel import ism3
 
-            # Assertions about integers that overflow come with those about targets, and would only cost time.
-            plan.launcher = partial(ism3[(plan.programs,)], sanitize_overflow=False, enable_fp_fusion=True)
+            # Assertions about integers that overflow come with those about targets, and would only cost time. The
+            # interpreter does not know these options in all versions.
+            options = {} if INTERPRETED else {"sanitize_overflow": False, "enable_fp_fusion": True}
+            plan.launcher = partial(ism3[(plan.programs,)], **options)
         built = plan.launcher(*arguments)
     except Exception as error:  # noqa: BLE001 - Triton needs a compiler for C and a device that it knows, for example.
         _broken = True
