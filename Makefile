@@ -7,6 +7,10 @@ TOOLS := $(CURDIR)/target/tools
 export PATH := $(TOOLS)/bin:$(PATH)
 # Python packages for the tests, in the versions of python/constraints.txt.
 VENV := $(CURDIR)/target/venv
+# PyTorch, in an environment of its own, with python/constraints-torch.txt as well.
+TORCH := $(CURDIR)/target/venv-torch
+# What it takes there, and while it is fetched.
+TORCH_GB := 9
 # What is formatted and linted there.
 PYTHON_FOLDERS := python docs/python examples/python
 # What is tested from Rust.
@@ -19,10 +23,11 @@ CUDA := --features m3svm-deep/cuda
 
 EXAMPLES := quickstart custom_loss from_file
 
-.PHONY: help test test-rust test-python test-wheel python-build docs examples check fmt-check clippy doc deny deny-tool python-check bench bench-rivals bench-python bench-selection fmt
+.PHONY: help test test-rust test-python test-wheel test-torch python-build docs examples check fmt-check clippy doc deny deny-tool python-check bench bench-rivals bench-python bench-selection fmt
 
 help:
 	@echo "make test    all tests, doc tests and examples"
+	@echo "make test-torch        the losses for PyTorch, which is fetched (3 GB); afterwards a part of make test"
 	@echo "make check   formatting, lints, documentation, licences and advisories"
 	@echo "make docs    the documentation of the Python package, in target/docs"
 	@echo "make fmt     format the code"
@@ -31,7 +36,8 @@ help:
 	@echo "make bench-rivals      compare speed with LIBLINEAR, LIBSVM and scikit-learn on the methods they share"
 	@echo "make bench   compare speed with SciPy and Adam; ARGS='--sets glass' picks data sets"
 
-test: test-rust test-python test-wheel
+# With PyTorch where it has been fetched.
+test: test-rust test-python test-wheel $(if $(wildcard $(TORCH)/ready),test-torch)
 
 # nextest runs tests of different crates side by side, but no doc tests. The bindings are tested from Python.
 test-rust:
@@ -65,6 +71,26 @@ test-wheel: $(VENV)/ready
 	$(PYTHON) -m venv target/wheel/venv
 	target/wheel/venv/bin/pip install --quiet --disable-pip-version-check --constraint python/constraints.txt target/wheel/*.whl
 	cd target/wheel && venv/bin/python -I $(CURDIR)/python/smoke.py
+
+# Compiled code is that of `test-python`. The kernel for CUDA runs on the CPU, in the interpreter of Triton.
+test-torch: python-build
+	@if $(MAKE) --no-print-directory $(TORCH)/ready; then \
+		set -ex; export PYTHONPATH=$(CURDIR)/python; \
+		$(TORCH)/bin/python -m pytest --quiet python/tests/test_torch.py python/m3svm/torch; \
+		TRITON_INTERPRET=1 $(TORCH)/bin/python -m pytest --quiet python/tests/test_torch_fused.py; \
+	else \
+		echo "LEFT OUT: the losses for PyTorch were not tested, because it could not be installed (see above)"; \
+	fi
+
+# Without dependencies, since those of torch are larger than what it takes to import it.
+$(TORCH)/ready: python/constraints.txt python/constraints-torch.txt
+	@free=$$(df -Pk target | awk 'NR == 2 { print int($$4 / 1048576) }'); \
+		[ "$$free" -ge $(TORCH_GB) ] || { echo "PyTorch needs $(TORCH_GB) GB, and there are $$free"; exit 1; }
+	$(PYTHON) -m venv --clear $(TORCH)
+	$(TORCH)/bin/pip install --quiet --disable-pip-version-check --constraint python/constraints.txt \
+		pytest scikit-learn Jinja2 typing_extensions
+	$(TORCH)/bin/pip install --quiet --disable-pip-version-check --no-cache-dir --no-deps --requirement python/constraints-torch.txt
+	touch $@
 
 # Warnings are errors: a reference that leads nowhere, a page that nobody can find.
 docs: python-build

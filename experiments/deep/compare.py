@@ -2,15 +2,17 @@
 
 The protocol of `m3svm-deep compare`, for machines where PyTorch has the GPU: every method is tuned on a tenth of the training images,
 then trained on all of them with several seeds. Finished trainings are lines of OUT/runs.jsonl, in the format of `m3svm-deep`, which
-draws tables and figures from them: by hand, or at the end with --tables. On a GPU, training steps are CUDA graphs, and several trainings run side by side.
+draws tables and figures from them at the end, with --tables. On a GPU, training steps are CUDA graphs, and several trainings run side by side.
+The loss is that of the Python package, from this repository; it need not be built or installed.
 
-    python experiments/deep/compare.py DATA --out OUT
+    python experiments/deep/compare.py DATA --out OUT --tables target/release/m3svm-deep
 """
 
 import argparse
 import json
 import math
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -19,6 +21,10 @@ import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional as F
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
+from m3svm.torch import ISM3Loss  # noqa: E402
+from m3svm.torch import margins as margins_of  # noqa: E402
 
 EVALUATION_BATCH = 2000
 
@@ -38,18 +44,12 @@ class Cnn(nn.Module):
         return self.head(x.flatten(1))
 
 
-def distances(w):
-    """Distances between class vectors, one per pair."""
-    k, l = torch.triu_indices(len(w), len(w), 1, device=w.device)
-    return w[k] - w[l]
-
-
-def penalty(head, settings):
-    """lambda * sum over pairs of |w_k - w_l|^p + epsilon * (|W|^2 + |b|^2)."""
-    squares = distances(head.weight).square().sum(1)
-    pairs = squares.square() if settings["p"] == 4 else squares.pow(settings["p"] / 2)
-    ridge = head.weight.square().sum() + head.bias.square().sum()
-    return settings["lambda"] * pairs.sum() + settings["epsilon"] * ridge
+def criterion(head, settings):
+    """The loss of a training: that of PyTorch, or that of this repository."""
+    if settings["loss"] == "ism3":
+        more = {"lam": settings["lambda"], "p": settings["p"], "epsilon": settings["epsilon"]}
+        return ISM3Loss(head, **more, label_smoothing=settings["smoothing"])
+    return nn.CrossEntropyLoss(label_smoothing=settings["smoothing"])
 
 
 class Images:
@@ -70,6 +70,7 @@ class Training:
         self.settings, self.seed, self.data, self.device = settings, seed, data, device
         torch.manual_seed(seed)
         self.net = Cnn(data["train"].x.shape[1], classes).to(device)
+        self.criterion = criterion(self.net.head, settings)
         self.first = margins(self.net.head)
         cuda = device.type == "cuda"
         self.rate = torch.tensor(settings["rate"], device=device) if cuda else settings["rate"]
@@ -85,9 +86,7 @@ class Training:
     def _step(self):
         x, y = self.data["train"].batch(self.numbers)
         z = self.net(x)
-        loss = F.cross_entropy(z, y, label_smoothing=self.settings["smoothing"])
-        if self.settings["loss"] == "ism3":
-            loss = loss + penalty(self.net.head, self.settings)
+        loss = self.criterion(z, y)
         self.adam.zero_grad(set_to_none=False)
         loss.backward()
         self.adam.step()
@@ -166,10 +165,9 @@ class Training:
 
 @torch.no_grad()
 def margins(head):
-    """2/|w_k - w_l| for all pairs, c x c; None for infinite."""
-    w = head.weight.double().cpu().numpy()
-    square = ((w[:, None] - w[None]) ** 2).sum(2)
-    return [2 / math.sqrt(s) if s > 0 else None for s in square.ravel()]
+    """2/|w_k - w_l| for all pairs, c x c, with the digits that a journal needs; None for infinite."""
+    every = margins_of(head.weight.double()).flatten().tolist()
+    return [float(f"{m:.7g}") if math.isfinite(m) else None for m in every]
 
 
 @torch.no_grad()
@@ -264,13 +262,15 @@ def main():
     parser.add_argument("--schedule", choices=["cosine", "constant"], default="cosine")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--tune-seeds", type=int, default=2)
-    parser.add_argument("--lambdas", type=numbers, default="1e-5,1e-4,1e-3,1e-2,1e-1,1")
+    parser.add_argument("--lambdas", type=numbers, default="1e-7,1e-6,1e-5,1e-4,1e-3,1e-2,1e-1,1,10,100")
     parser.add_argument("--decays", type=numbers, default="0.01,0.03,0.1,0.3,1,3")
     parser.add_argument("--smoothings", type=numbers, default="0.05,0.1,0.2")
     parser.add_argument("--jobs", type=int, default=8, help="trainings side by side on a GPU")
     parser.add_argument("--tables", metavar="BINARY", help="the program m3svm-deep, called at the end for tables and figures")
     args = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    # What PyTorch does by itself, said here so that it stays so.
+    torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32 = True, False
     args.out.mkdir(parents=True, exist_ok=True)
     x, y, u, v, names, checksum = images.read(args.data)
     print(f"{args.data.name}: {len(y)} training and {len(v)} test images, {len(names)} classes, {device}", flush=True)

@@ -2,9 +2,11 @@
 
 use burn_core::tensor::backend::Backend;
 use burn_core::tensor::{DType, Int, Tensor, TensorData};
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
 
 use crate::data::Images;
-use crate::random::Random;
+use crate::random::{permutation, stream};
 
 /// Images are moved by up to so many pixels.
 const MOST_SHIFT: usize = 4;
@@ -116,8 +118,8 @@ pub(crate) struct Order<B: Backend> {
 impl<B: Backend> Order<B> {
     /// The same for the same seed and epoch, whatever was drawn before.
     pub(crate) fn new(len: usize, seed: u64, epoch: usize, augment: bool, device: &B::Device) -> Self {
-        let mut random = Random::new(seed, 0xe90c + ((epoch as u64) << 16));
-        let numbers: Vec<i32> = random.permutation(len).into_iter().map(|i| i as i32).collect();
+        let mut random = stream(seed, 0xe90c + ((epoch as u64) << 16));
+        let numbers: Vec<i32> = permutation(len, &mut random).into_iter().map(|i| i as i32).collect();
         let moves = augment.then(|| (0..len).flat_map(|_| a_move(&mut random)).collect::<Vec<i32>>());
         Self {
             numbers: Tensor::from_data(TensorData::new(numbers, [len]), device),
@@ -143,10 +145,11 @@ impl<B: Backend> Order<B> {
 }
 
 /// Rows down, columns to the left, and whether mirrored.
-fn a_move(random: &mut Random) -> [i32; 3] {
-    let mut shift = || random.below(2 * MOST_SHIFT + 1) as i32 - MOST_SHIFT as i32;
+fn a_move(random: &mut ChaCha8Rng) -> [i32; 3] {
+    let most = MOST_SHIFT as i32;
+    let mut shift = || random.random_range(-most..=most);
     let [down, left] = [shift(), shift()];
-    [down, left, random.below(2) as i32]
+    [down, left, random.random_range(0..2)]
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Trainings in files: everything that is needed to go on as if nothing had happened.
 //!
 //! ```text
-//! m3svm-deep checkpoint 2 <length of the header>\n  header as JSON  network, optimiser, best network (MessagePack)
+//! m3svm-deep checkpoint 3 <length of the header>\n  header as JSON  network, optimiser, best network (MessagePack)
 //! ```
 
 use std::fs;
@@ -19,9 +19,9 @@ use crate::network::Network;
 use crate::settings::Settings;
 use crate::training::{Epoch, Training, adam};
 
-const MAGIC: &str = "m3svm-deep checkpoint 2 ";
-/// Did not say which images it belonged to.
-const OLD: &str = "m3svm-deep checkpoint 1 ";
+const MAGIC: &str = "m3svm-deep checkpoint 3 ";
+/// 1 did not say which images it belonged to; 2 drew orders of images with other random numbers.
+const OLD: [&str; 2] = ["m3svm-deep checkpoint 1 ", "m3svm-deep checkpoint 2 "];
 
 /// Everything but weights.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -86,8 +86,8 @@ fn parse(all: &[u8]) -> Result<(Header, [Vec<u8>; 3])> {
     let end = all.iter().take(80).position(|b| *b == b'\n').context("its first line is missing")?;
     let line = std::str::from_utf8(&all[..end])?;
     ensure!(
-        !line.starts_with(OLD),
-        "it is of an older version, which does not say what it was trained on; train again"
+        !OLD.iter().any(|old| line.starts_with(old)),
+        "it is of an older version, whose training cannot be continued exactly; train again"
     );
     let length: usize = line.strip_prefix(MAGIC).context("it is of another kind or version")?.parse()?;
     let rest = &all[end + 1..];

@@ -9,8 +9,10 @@ use burn::tensor::module::max_pool2d;
 use burn::tensor::{Tensor, TensorData};
 use burn_nn::conv::{Conv2d, Conv2dConfig};
 use burn_nn::{BatchNorm, BatchNormConfig, Linear, LinearConfig, PaddingConfig2d};
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
 
-use crate::random::Random;
+use crate::random::stream;
 use crate::settings::NetworkName;
 
 /// Images in, scores of classes out.
@@ -58,7 +60,7 @@ pub(crate) struct Normed<B: Backend> {
 impl<B: Backend> Network<B> {
     /// Fresh weights for images of a shape (channels, height, width).
     pub(crate) fn new(name: NetworkName, shape: [usize; 3], classes: usize, seed: u64, device: &B::Device) -> Self {
-        let mut random = Random::new(seed, 0x1417);
+        let mut random = stream(seed, 0x1417);
         let [channels, height, width] = shape;
         let (body, features) = match name {
             NetworkName::Cnn => {
@@ -116,7 +118,7 @@ impl<B: Backend> Resnet<B> {
 }
 
 impl<B: Backend> Block<B> {
-    fn new(from: usize, to: usize, stride: usize, random: &mut Random, device: &B::Device) -> Self {
+    fn new(from: usize, to: usize, stride: usize, random: &mut ChaCha8Rng, device: &B::Device) -> Self {
         Self {
             first: Normed::new(from, to, 3, stride, random, device),
             second: Normed::new(to, to, 3, 1, random, device),
@@ -131,7 +133,7 @@ impl<B: Backend> Block<B> {
 }
 
 impl<B: Backend> Normed<B> {
-    fn new(from: usize, to: usize, side: usize, stride: usize, random: &mut Random, device: &B::Device) -> Self {
+    fn new(from: usize, to: usize, side: usize, stride: usize, random: &mut ChaCha8Rng, device: &B::Device) -> Self {
         Self { conv: conv(from, to, side, stride, false, random, device), norm: BatchNormConfig::new(to).init(device) }
     }
 
@@ -147,7 +149,7 @@ fn conv<B: Backend>(
     side: usize,
     stride: usize,
     bias: bool,
-    random: &mut Random,
+    random: &mut ChaCha8Rng,
     device: &B::Device,
 ) -> Conv2d<B> {
     let (inputs, pad) = (from * side * side, side / 2);
@@ -161,7 +163,7 @@ fn conv<B: Backend>(
     layer
 }
 
-fn linear<B: Backend>(inputs: usize, outputs: usize, random: &mut Random, device: &B::Device) -> Linear<B> {
+fn linear<B: Backend>(inputs: usize, outputs: usize, random: &mut ChaCha8Rng, device: &B::Device) -> Linear<B> {
     let mut layer: Linear<B> = LinearConfig::new(inputs, outputs).init(device);
     layer.weight = weights([inputs, outputs], inputs, random, device);
     layer.bias = Some(weights([outputs], inputs, random, device));
@@ -172,11 +174,11 @@ fn linear<B: Backend>(inputs: usize, outputs: usize, random: &mut Random, device
 fn weights<B: Backend, const D: usize>(
     shape: [usize; D],
     inputs: usize,
-    random: &mut Random,
+    random: &mut ChaCha8Rng,
     device: &B::Device,
 ) -> Param<Tensor<B, D>> {
     let bound = 1.0 / (inputs as f64).sqrt();
     let values: Vec<f32> =
-        (0..shape.iter().product()).map(|_| ((2.0 * random.uniform() - 1.0) * bound) as f32).collect();
+        (0..shape.iter().product()).map(|_| ((2.0 * random.random::<f64>() - 1.0) * bound) as f32).collect();
     Param::from_tensor(Tensor::from_data(TensorData::new(values, shape), device))
 }

@@ -139,7 +139,8 @@ fn a_checkpoint_of_another_training_is_refused() {
     for (broken, words) in [
         (&bytes[..bytes.len() - 1], "it ends early"),
         (&bytes[..50], "it ends early"),
-        (&b"m3svm-deep checkpoint 1 20\n"[..], "which does not say what it was trained on; train again"),
+        (&b"m3svm-deep checkpoint 1 20\n"[..], "cannot be continued exactly; train again"),
+        (&b"m3svm-deep checkpoint 2 20\n"[..], "cannot be continued exactly; train again"),
         (&b"PNG\n"[..], "it is of another kind or version"),
         (&b""[..], "its first line is missing"),
     ] {

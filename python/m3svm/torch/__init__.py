@@ -11,9 +11,13 @@ Losses are averaged over the batch, as everywhere in PyTorch, while the estimato
 ``lam`` here corresponds to ``n * lam`` there, with n the number of training samples.
 """
 
-from ._head import fit_head, to_linear
+from typing import TYPE_CHECKING, Any
+
 from ._losses import ISM3Loss, PairwiseLogisticLoss, SmoothHingeLoss
 from ._penalty import MinMarginPenalty, margins
+
+if TYPE_CHECKING:
+    from ._head import fit_head, to_linear
 
 __all__ = [
     "ISM3Loss",
@@ -24,3 +28,17 @@ __all__ = [
     "margins",
     "to_linear",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Heads when they are first asked for: the estimators need scikit-learn, the losses only torch."""
+    if name not in ("fit_head", "to_linear"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from . import _head
+
+    globals()[name] = value = getattr(_head, name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -23,9 +23,6 @@ from ._penalty import MOST_DIFFERENCES
 #: With this setting of Triton its kernels run on the CPU, slowly, for tests.
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 
-# torch before 2.1 comes with a Triton that is too old.
-_CAN_BE_USED = hasattr(torch, "compiler") or INTERPRETED
-
 # Whether something watches the operations of torch, which would not see the kernel.
 _tracing = getattr(torch._C, "_get_tracing_state", lambda: None)
 _transforms = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
@@ -210,8 +207,10 @@ def _launch_by_triton(plan: _Plan, arguments: tuple[Any, ...]) -> bool:
         if plan.launcher is None:
             from ._kernel import ism3
 
-            # Assertions about integers that overflow come with those about targets, and would only cost time.
-            plan.launcher = partial(ism3[(plan.programs,)], sanitize_overflow=False, enable_fp_fusion=True)
+            # Assertions about integers that overflow come with those about targets, and would only cost time. The
+            # interpreter does not know these options in all versions.
+            options = {} if INTERPRETED else {"sanitize_overflow": False, "enable_fp_fusion": True}
+            plan.launcher = partial(ism3[(plan.programs,)], **options)
         built = plan.launcher(*arguments)
     except Exception as error:  # noqa: BLE001 - Triton needs a compiler for C and a device that it knows, for example.
         _broken = True
@@ -240,7 +239,7 @@ def _plan(
 ) -> _Plan | None:
     """A plan for plain tensors with targets that are numbers of classes, unless there is too much for one pass."""
     tensors = [logits, target, weight] if bias is None else [logits, target, weight, bias]
-    if not _CAN_BE_USED or entropy.weight is not None or logits.dim() != 2 or weight.dim() != 2 or p > 64.0:
+    if entropy.weight is not None or logits.dim() != 2 or weight.dim() != 2 or p > 64.0:
         return None
     if any(type(x) not in _PLAIN or x.device != logits.device or x.layout != torch.strided for x in tensors):
         return None

@@ -13,8 +13,7 @@ from ._check import at_least
 #: Most numbers in the table of all differences. Beyond it distances come from products, which costs digits but no memory.
 MOST_DIFFERENCES = 1 << 22
 
-#: torch before 2.1 cannot say whether it is compiling.
-is_compiling: Callable[[], bool] = torch.compiler.is_compiling if hasattr(torch, "compiler") else lambda: False
+is_compiling: Callable[[], bool] = torch.compiler.is_compiling
 
 
 class MinMarginPenalty(nn.Module):
@@ -30,9 +29,9 @@ class MinMarginPenalty(nn.Module):
 
     Examples
     --------
-    >>> import torch  # doctest: +SKIP
-    >>> fc = torch.nn.Linear(64, 10)  # doctest: +SKIP
-    >>> penalty = MinMarginPenalty(p=4)(fc.weight)  # doctest: +SKIP
+    >>> import torch
+    >>> fc = torch.nn.Linear(64, 10)
+    >>> penalty = MinMarginPenalty(p=4)(fc.weight)
     """
 
     def __init__(self, p: float = 4.0) -> None:
@@ -76,14 +75,16 @@ class _PowersOfDistances(torch.autograd.Function):
             squares, differences = _squared_distances(w)
             # ‖wₖ − wₗ‖ᵖ⁻²; what it is at 0 does not matter, as long as it is finite: it meets a difference of 0.
             slopes = squares if p == 4.0 else squares.pow(0.5 * p - 1.0).masked_fill(squares == 0.0, 0.0)
-            value = 0.5 * torch.dot(slopes.flatten(), squares.flatten())
+            value = 0.5 * _product(slopes, squares)
             if differences is None:
                 gradient = slopes.sum(1, keepdim=True) * w - slopes @ w
+            elif is_compiling():
+                gradient = (slopes.unsqueeze(2) * differences).sum(1)
             else:
                 gradient = torch.bmm(slopes.unsqueeze(1), differences).squeeze(1)
             gradient = p * gradient
             if ridge > 0.0:
-                value = value + ridge * torch.dot(w.flatten(), w.flatten())
+                value = value + ridge * _product(w, w)
                 gradient = torch.add(gradient, w, alpha=2.0 * ridge)
         ctx.save_for_backward(gradient.to(weight.dtype))
         return value
@@ -109,6 +110,11 @@ _refusing_seconds = torch.autograd.function.once_differentiable(_gradient)
 def _wide(weight: Tensor) -> Tensor:
     """Class vectors in at least single precision."""
     return weight.float() if weight.dtype in (torch.float16, torch.bfloat16) else weight
+
+
+def _product(a: Tensor, b: Tensor) -> Tensor:
+    """The sum of products. The compiler makes few kernels of sums, but calls a library for every product of vectors."""
+    return (a * b).sum() if is_compiling() else torch.dot(a.flatten(), b.flatten())
 
 
 def _squared_distances(w: Tensor) -> tuple[Tensor, Tensor | None]:

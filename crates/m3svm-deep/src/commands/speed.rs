@@ -7,13 +7,14 @@ use burn_core::tensor::backend::{AutodiffBackend, Backend};
 use burn_core::tensor::{Int, Tensor, TensorData};
 use burn_nn::{Linear, LinearConfig};
 use burn_optim::{AdamWConfig, GradientsParams, Optimizer};
+use rand::RngExt;
 
 use crate::args::SpeedArgs;
 use crate::backend::{self, Work};
 use crate::criterion::Criterion;
 use crate::network::Network;
 use crate::progress::say;
-use crate::random::Random;
+use crate::random::stream;
 use crate::settings::{LossName, NetworkName, Settings};
 
 /// Steps that are not measured: kernels are compiled and chosen then.
@@ -147,8 +148,8 @@ fn criterion<B: Backend>(loss: LossName, device: &B::Device) -> Criterion<B> {
 }
 
 fn numbers<B: Backend>(shape: [usize; 2], device: &B::Device) -> Tensor<B, 2> {
-    let mut random = Random::new(1, 2);
-    let values: Vec<f32> = (0..shape[0] * shape[1]).map(|_| (2.0 * random.uniform() - 1.0) as f32).collect();
+    let mut random = stream(1, 2);
+    let values: Vec<f32> = (0..shape[0] * shape[1]).map(|_| random.random_range(-1.0..1.0)).collect();
     Tensor::from_data(TensorData::new(values, shape), device)
 }
 

@@ -16,7 +16,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 use flate2::read::MultiGzDecoder;
 
-use crate::random::Random;
+use crate::random::{permutation, stream};
 
 /// Some images of one size.
 #[derive(Clone, Debug, PartialEq)]
@@ -133,7 +133,7 @@ impl Images {
 
     /// The rest, and a share drawn at random, each in the order of the data.
     pub(crate) fn split(&self, share: f64, seed: u64) -> (Self, Self) {
-        let mut order = Random::new(seed, 0x7a11).permutation(self.len());
+        let mut order = permutation(self.len(), &mut stream(seed, 0x7a11));
         let count = ((self.len() as f64 * share) as usize).clamp(1, self.len().saturating_sub(1).max(1));
         let mut held = order.split_off(self.len() - count);
         order.sort_unstable();

@@ -2,9 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
+use tempfile::TempDir;
 
 fn program(arguments: &[&str]) -> (bool, String, String) {
     let out = Command::cargo_bin("m3svm-deep").unwrap().args(arguments).output().unwrap();
@@ -17,6 +18,14 @@ fn idx(sizes: &[u32], content: &[u8]) -> Vec<u8> {
     sizes.iter().for_each(|s| all.extend(s.to_be_bytes()));
     all.extend(content);
     all
+}
+
+/// A folder that goes with the test, and in it an empty one for data and the place of one for results.
+fn folders() -> (TempDir, PathBuf, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, out) = (folder.path().join("bars"), folder.path().join("out"));
+    fs::create_dir(&data).unwrap();
+    (folder, data, out)
 }
 
 /// Two classes of 28×28 images: bright above or bright below, on something like noise.
@@ -43,9 +52,7 @@ fn noisy_bars(folder: &Path, noise: usize) {
 
 #[test]
 fn a_training_leaves_checkpoints_curves_and_figures() {
-    let folder = tempfile::tempdir().unwrap();
-    let (data, out) = (folder.path().join("bars"), folder.path().join("out"));
-    fs::create_dir(&data).unwrap();
+    let (_folder, data, out) = folders();
     bars(&data);
     let (data, place) = (data.to_str().unwrap(), out.to_str().unwrap());
     let train = ["train", data, "--out", place, "--epochs", "4", "--batch", "8", "--rate", "0.004", "--seeds", "2"];
@@ -112,9 +119,7 @@ fn a_training_leaves_checkpoints_curves_and_figures() {
 
 #[test]
 fn curves_can_be_looked_at_while_a_training_goes_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let (data, out) = (folder.path().join("bars"), folder.path().join("out"));
-    fs::create_dir(&data).unwrap();
+    let (_folder, data, out) = folders();
     bars(&data);
     let mut training = std::process::Command::new(assert_cmd::cargo::cargo_bin!("m3svm-deep"))
         .args(["train", data.to_str().unwrap(), "--out", out.to_str().unwrap(), "--epochs", "100000"])
@@ -135,9 +140,7 @@ fn curves_can_be_looked_at_while_a_training_goes_on() {
 
 #[test]
 fn a_comparison_tunes_judges_and_goes_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let (data, out) = (folder.path().join("bars"), folder.path().join("out"));
-    fs::create_dir(&data).unwrap();
+    let (_folder, data, out) = folders();
     bars(&data);
     let arguments = [
         "compare",
@@ -194,9 +197,7 @@ fn a_comparison_tunes_judges_and_goes_on() {
 
 #[test]
 fn bad_input_is_said_in_one_line() {
-    let folder = tempfile::tempdir().unwrap();
-    let (data, out) = (folder.path().join("bars"), folder.path().join("out"));
-    fs::create_dir(&data).unwrap();
+    let (_folder, data, out) = folders();
     let refused = |more: &[&str]| {
         let line = [&["train", data.to_str().unwrap(), "--out", out.to_str().unwrap()], more].concat();
         let (fine, stdout, stderr) = program(&line);
