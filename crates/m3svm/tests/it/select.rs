@@ -151,7 +151,8 @@ fn discarding_does_not_change_the_choice() {
     for data in &all {
         let spec = Spec { seed: 7, ..Spec::default() };
         let grid = Grid { lambdas: values("1e-4:1e3:5"), ps: values("1,3") };
-        let full = Search { grid, repeats: 6, discard: false, ..Search::new(spec) };
+        // Fits start from other neighbours where some are dropped: exact ones do not depend on that, so that only the discarding is tested.
+        let full = Search { grid, repeats: 6, discard: false, tol: 1e-8, ..Search::new(spec) };
         let (full, raced) = (run(&full, data), run(&Search { discard: true, ..full.clone() }, data));
         for rule in [Rule::BestMean, Rule::OneStandardError] {
             assert_eq!(full.chosen(rule), raced.chosen(rule));
