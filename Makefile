@@ -11,6 +11,8 @@ VENV := $(CURDIR)/target/venv
 TORCH := $(CURDIR)/target/venv-torch
 # What it takes there, and while it is fetched.
 TORCH_GB := 9
+# Made by `make stubs`.
+STUB := python/m3svm/_core.pyi
 # What is formatted and linted there.
 PYTHON_FOLDERS := python docs/python examples/python
 # What is tested from Rust.
@@ -23,13 +25,14 @@ CUDA := --features m3svm-deep/cuda
 
 EXAMPLES := quickstart custom_loss from_file
 
-.PHONY: help test test-rust test-python test-wheel test-torch python-build docs examples check fmt-check clippy doc deny deny-tool python-check bench bench-rivals bench-python bench-selection fmt
+.PHONY: help test test-rust test-python test-wheel test-torch python-build stubs stubs-made docs examples check fmt-check clippy doc deny deny-tool python-check bench bench-rivals bench-python bench-selection fmt
 
 help:
 	@echo "make test    all tests, doc tests and examples"
 	@echo "make test-torch        the losses for PyTorch, which is fetched (3 GB); afterwards a part of make test"
 	@echo "make check   formatting, lints, documentation, licences and advisories"
 	@echo "make docs    the documentation of the Python package, in target/docs"
+	@echo "make stubs   write the types of the extension module anew, after a change of its functions"
 	@echo "make fmt     format the code"
 	@echo "make bench-python      compare the Python package with scikit-learn, LIBLINEAR and gensvm"
 	@echo "make bench-selection   compare a search for lambda and p with the same fits in a loop"
@@ -53,12 +56,22 @@ examples:
 	@set -e; for name in $(EXAMPLES); do echo "example $$name"; cargo run --quiet --locked --example $$name; done
 
 # Models are exchanged with the program if `test-rust` has built it.
-test-python: python-build
+test-python: python-build stubs-made
+	diff -u $(STUB) target/stubs/m3svm/_core.pyi || { echo "the stub is not that of the bindings: run make stubs"; exit 1; }
 	$(VENV)/bin/stubtest m3svm._core
 	$(VENV)/bin/python -m pytest --quiet
 
 python-build: $(VENV)/ready
 	VIRTUAL_ENV=$(VENV) $(VENV)/bin/maturin develop --quiet --locked
+
+# The types of the extension module, as the bindings say them.
+stubs: stubs-made
+	cp target/stubs/m3svm/_core.pyi $(STUB)
+
+# They are read from the extension module of `python-build`; nothing is compiled twice.
+stubs-made: python-build
+	VIRTUAL_ENV=$(VENV) $(VENV)/bin/maturin generate-stubs --quiet --locked --out target/stubs
+	$(VENV)/bin/ruff format --quiet --config pyproject.toml target/stubs/m3svm/_core.pyi
 
 # The package as users get it, in an environment with nothing else. In the dev profile, which `test-python` has built
 # already: optimising again would take minutes and test nothing new. The same for the source distribution: whether it

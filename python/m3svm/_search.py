@@ -118,4 +118,4 @@ class M3SVMClassifierCV(HingeClassifier):
 
 def _row_numbers(rows: Any) -> np.ndarray[Any, np.dtype[np.uint32]]:
     rows = np.asarray(rows)
-    return np.asarray(np.flatnonzero(rows) if rows.dtype == bool else rows, dtype=np.uint32)
+    return np.require(np.flatnonzero(rows) if rows.dtype == bool else rows, np.uint32, ["C", "ALIGNED"])

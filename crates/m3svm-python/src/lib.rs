@@ -10,10 +10,12 @@ mod model;
 mod pool;
 mod settings;
 mod training;
+mod typed;
 mod watched;
 
 use pyo3::prelude::*;
 
+/// The part of m3svm that is written in Rust. Its types (`_core.pyi`) are made from there by `make stubs`.
 #[pymodule]
 mod _core {
     #[pymodule_export]

@@ -4,17 +4,19 @@ use std::path::PathBuf;
 
 use m3svm::{Features, Model};
 use m3svm_export::{Format, Labels, Options, Precision, export};
-use numpy::{PyArray1, PyArray2, PyArrayMethods};
+use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyTuple};
+use pyo3::types::PyBytes;
 
 use crate::error::{exception, invalid};
-use crate::matrix::Matrix;
 use crate::pool::pool;
 use crate::settings::{named, to_dict};
+use crate::typed::{List, OutArray1, OutArray2, Settings, Typed, X};
 
-/// Iteration, objective and relative gap (where it was computed) of every step of a training.
-pub(crate) type Trace = Vec<(usize, f64, Option<f64>)>;
+/// Iteration, objective and relative gap (where it was computed) of a step of a training.
+pub(crate) type Step = (usize, f64, Option<f64>);
+/// Those of all steps.
+pub(crate) type Trace = Vec<Step>;
 
 /// A trained linear classifier, with the way it took if it was trained here. Immutable; its pickle is its model file and that way.
 #[pyclass(frozen, name = "Model", module = "m3svm._core")]
@@ -33,11 +35,11 @@ impl PyModel {
     fn without_interpreter<T: Send>(
         &self,
         py: Python<'_>,
-        x: &Matrix<'_>,
+        x: &X<'_>,
         n_threads: Option<usize>,
         f: impl Fn(&Model, &Features<'_>) -> m3svm::Result<T> + Sync,
     ) -> PyResult<T> {
-        let (pool, x) = (pool(n_threads)?, x.features()?);
+        let (pool, x) = (pool(n_threads)?, x.0.features()?);
         py.detach(|| pool.install(|| f(&self.0, &x))).map_err(exception)
     }
 }
@@ -46,14 +48,14 @@ impl PyModel {
 impl PyModel {
     /// Scores per row and class.
     #[pyo3(signature = (x, n_threads=None))]
-    fn scores<'py>(&self, py: Python<'py>, x: Matrix<'py>, n_threads: Option<usize>) -> PyResult<Table<'py>> {
+    fn scores<'py>(&self, py: Python<'py>, x: X<'py>, n_threads: Option<usize>) -> PyResult<OutArray2<'py, f64>> {
         let scores = self.without_interpreter(py, &x, n_threads, |model, x| model.scores(x))?;
         table(py, scores, self.0.classes().len())
     }
 
     /// What the scorers say: as `scores`, but one column per pair of classes for one-vs-one.
     #[pyo3(signature = (x, n_threads=None))]
-    fn raw_scores<'py>(&self, py: Python<'py>, x: Matrix<'py>, n_threads: Option<usize>) -> PyResult<Table<'py>> {
+    fn raw_scores<'py>(&self, py: Python<'py>, x: X<'py>, n_threads: Option<usize>) -> PyResult<OutArray2<'py, f64>> {
         let scores = self.without_interpreter(py, &x, n_threads, |model, x| model.raw_scores(x))?;
         table(py, scores, self.0.scorers())
     }
@@ -63,23 +65,18 @@ impl PyModel {
     fn probabilities<'py>(
         &self,
         py: Python<'py>,
-        x: Matrix<'py>,
+        x: X<'py>,
         n_threads: Option<usize>,
-    ) -> PyResult<Option<Table<'py>>> {
+    ) -> PyResult<Option<OutArray2<'py, f64>>> {
         let probabilities = self.without_interpreter(py, &x, n_threads, |model, x| model.probabilities(x))?;
         probabilities.map(|all| table(py, all, self.0.classes().len())).transpose()
     }
 
     /// The position of the class of every row.
     #[pyo3(signature = (x, n_threads=None))]
-    fn predict<'py>(
-        &self,
-        py: Python<'py>,
-        x: Matrix<'py>,
-        n_threads: Option<usize>,
-    ) -> PyResult<Bound<'py, PyArray1<u32>>> {
+    fn predict<'py>(&self, py: Python<'py>, x: X<'py>, n_threads: Option<usize>) -> PyResult<OutArray1<'py, u32>> {
         let classes = self.without_interpreter(py, &x, n_threads, |model, x| model.predict(x))?;
-        Ok(PyArray1::from_vec(py, classes))
+        Ok(Typed(PyArray1::from_vec(py, classes)))
     }
 
     /// Class names, in the order of the columns of scores.
@@ -100,7 +97,7 @@ impl PyModel {
 
     /// The vectors of the scorers, one per row, for features as they come.
     #[getter]
-    fn coef<'py>(&self, py: Python<'py>) -> PyResult<Table<'py>> {
+    fn coef<'py>(&self, py: Python<'py>) -> PyResult<OutArray2<'py, f64>> {
         let (weights, _) = self.0.unscaled();
         let (d, m) = (self.0.features(), self.0.scorers());
         let by_scorer = (0..m).flat_map(|k| (0..d).map(move |j| (j, k))).map(|(j, k)| weights[j * m + k]).collect();
@@ -109,13 +106,13 @@ impl PyModel {
 
     /// The intercepts of the scorers, for features as they come.
     #[getter]
-    fn intercept<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        PyArray1::from_vec(py, self.0.unscaled().1)
+    fn intercept<'py>(&self, py: Python<'py>) -> OutArray1<'py, f64> {
+        Typed(PyArray1::from_vec(py, self.0.unscaled().1))
     }
 
     /// Margins of all pairs of classes, infinite on the diagonal; in scaled features.
     #[getter]
-    fn margins<'py>(&self, py: Python<'py>) -> PyResult<Table<'py>> {
+    fn margins<'py>(&self, py: Python<'py>) -> PyResult<OutArray2<'py, f64>> {
         table(py, self.0.margins(), self.0.classes().len())
     }
 
@@ -165,7 +162,7 @@ impl PyModel {
 
     /// The settings it was trained with, as `fit` takes them.
     #[getter]
-    fn settings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn settings<'py>(&self, py: Python<'py>) -> PyResult<Settings<'py>> {
         to_dict(py, self.0.spec())
     }
 
@@ -188,8 +185,10 @@ impl PyModel {
     /// The model in the content of a model file, with the trace of its training if it is known.
     #[staticmethod]
     #[pyo3(signature = (content, trace=None))]
-    fn from_bytes(content: &[u8], trace: Option<Trace>) -> PyResult<Self> {
-        Model::from_bytes(content).map(|model| Self(model, trace.unwrap_or_default())).map_err(exception)
+    fn from_bytes(content: &[u8], trace: Option<List<Step>>) -> PyResult<Self> {
+        Model::from_bytes(content)
+            .map(|model| Self(model, trace.map(|Typed(all)| all).unwrap_or_default()))
+            .map_err(exception)
     }
 
     /// The model in another format: onnx, c, json or liblinear.
@@ -214,9 +213,8 @@ impl PyModel {
         Ok(PyBytes::new(py, &content))
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
-        let py = slf.py();
-        Ok((slf.getattr("from_bytes")?, (slf.get().to_bytes(py)?, slf.get().trace()).into_pyobject(py)?))
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>, Trace))> {
+        Ok((slf.getattr("from_bytes")?, (slf.get().to_bytes(slf.py())?, slf.get().trace())))
     }
 
     fn __eq__(&self, other: &Bound<'_, Self>) -> bool {
@@ -228,10 +226,8 @@ impl PyModel {
     }
 }
 
-type Table<'py> = Bound<'py, PyArray2<f64>>;
-
 /// Numbers as a matrix with so many columns, without a copy.
-fn table(py: Python<'_>, numbers: Vec<f64>, columns: usize) -> PyResult<Table<'_>> {
+fn table(py: Python<'_>, numbers: Vec<f64>, columns: usize) -> PyResult<OutArray2<'_, f64>> {
     let rows = numbers.len() / columns.max(1);
-    PyArray1::from_vec(py, numbers).reshape([rows, columns])
+    PyArray1::from_vec(py, numbers).reshape([rows, columns]).map(Typed)
 }

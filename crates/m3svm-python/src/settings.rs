@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 use crate::error::invalid;
+use crate::typed::{Settings, Typed};
 
 /// Names of all methods.
 #[pyfunction]
@@ -17,12 +18,12 @@ pub(crate) fn methods() -> Vec<&'static str> {
 
 /// The settings of a method that the library takes where none are given.
 #[pyfunction]
-pub(crate) fn default_settings<'py>(py: Python<'py>, method: &str) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn default_settings<'py>(py: Python<'py>, method: &str) -> PyResult<Settings<'py>> {
     to_dict(py, &named("method", Method::ALL.map(|m| (m.name(), m)), method)?.spec())
 }
 
 /// The spec that a dictionary of settings describes. What it leaves out keeps the method's default.
-pub(crate) fn from_dict(settings: &Bound<'_, PyDict>) -> PyResult<Spec> {
+pub(crate) fn from_dict(Typed(settings): &Settings<'_>) -> PyResult<Spec> {
     let method: String = match settings.get_item("method")? {
         Some(name) => name.extract()?,
         None => return Err(invalid("settings need a `method`")),
@@ -73,7 +74,7 @@ fn apply(spec: &mut Spec, method: &str, key: &str, value: &Bound<'_, PyAny>) -> 
 }
 
 /// The settings as a dictionary that [`from_dict`] turns into the same spec. Fails for a spec that no method describes.
-pub(crate) fn to_dict<'py>(py: Python<'py>, spec: &Spec) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn to_dict<'py>(py: Python<'py>, spec: &Spec) -> PyResult<Settings<'py>> {
     let Some(method) = Method::of(spec) else {
         return Err(invalid(format!(
             "no estimator trains this combination of loss ({}) and penalty ({})",
@@ -113,7 +114,7 @@ pub(crate) fn to_dict<'py>(py: Python<'py>, spec: &Spec) -> PyResult<Bound<'py, 
     dict.set_item("tol", spec.tol)?;
     dict.set_item("max_iter", spec.max_iter)?;
     dict.set_item("seed", spec.seed)?;
-    Ok(dict)
+    Ok(Typed(dict))
 }
 
 const NORMS: [(&str, Norm); 2] = [("l2", Norm::L2), ("l1", Norm::L1)];

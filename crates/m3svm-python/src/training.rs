@@ -3,40 +3,40 @@
 use m3svm::select::{Fold, Grid, Rule, Search, Values};
 use m3svm::solver::AdamState;
 use m3svm::{Dataset, Progress};
-use numpy::{PyArray1, PyReadonlyArray1};
+use numpy::PyArray1;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use crate::error::exception;
-use crate::matrix::{Matrix, slice};
-use crate::model::{PyModel, Trace};
+use crate::matrix::slice;
+use crate::model::{PyModel, Step, Trace};
 use crate::pool::pool;
 use crate::settings::{from_dict, named};
+use crate::typed::{Callback, InArray1, List, OutArray1, Settings, Typed, X};
 use crate::watched::{Watch, run};
 
 /// Rows with class numbers (positions in `classes`) and perhaps weights, as Python holds them.
 struct Rows<'py> {
-    x: Matrix<'py>,
-    y: PyReadonlyArray1<'py, u32>,
+    x: X<'py>,
+    y: InArray1<'py, u32>,
     classes: Vec<String>,
-    sample_weight: Option<PyReadonlyArray1<'py, f64>>,
+    sample_weight: Option<InArray1<'py, f64>>,
 }
 
 impl Rows<'_> {
     fn dataset(&self) -> PyResult<Dataset<'_>> {
-        let data = Dataset::new(self.x.features()?, slice(self.y.as_slice())?, self.classes.clone());
+        let data = Dataset::new(self.x.0.features()?, slice(self.y.0.as_slice())?, self.classes.clone());
         self.weighted(data.map_err(exception)?)
     }
 
     fn batch(&self) -> PyResult<Dataset<'_>> {
-        let data = Dataset::batch(self.x.features()?, slice(self.y.as_slice())?, self.classes.clone());
+        let data = Dataset::batch(self.x.0.features()?, slice(self.y.0.as_slice())?, self.classes.clone());
         self.weighted(data.map_err(exception)?)
     }
 
     fn weighted<'a>(&'a self, data: Dataset<'a>) -> PyResult<Dataset<'a>> {
         match &self.sample_weight {
-            Some(weights) => data.with_weights(slice(weights.as_slice())?).map_err(exception),
+            Some(weights) => data.with_weights(slice(weights.0.as_slice())?).map_err(exception),
             None => Ok(data),
         }
     }
@@ -50,26 +50,26 @@ impl Rows<'_> {
 #[pyo3(signature = (x, y, classes, settings, *, sample_weight=None, feature_names=None, start=None, n_threads=None, progress=None, keep_interrupted=false))]
 pub(crate) fn fit<'py>(
     py: Python<'py>,
-    x: Matrix<'py>,
-    y: PyReadonlyArray1<'py, u32>,
-    classes: Vec<String>,
-    settings: &Bound<'py, PyDict>,
-    sample_weight: Option<PyReadonlyArray1<'py, f64>>,
-    feature_names: Option<Vec<String>>,
+    x: X<'py>,
+    y: InArray1<'py, u32>,
+    classes: List<String>,
+    settings: Settings<'py>,
+    sample_weight: Option<InArray1<'py, f64>>,
+    feature_names: Option<List<String>>,
     start: Option<&Bound<'py, PyModel>>,
     n_threads: Option<usize>,
-    progress: Option<Py<PyAny>>,
+    progress: Option<Callback<Step>>,
     keep_interrupted: bool,
-) -> PyResult<(PyModel, Option<Bound<'py, PyArray1<u32>>>)> {
-    let (spec, pool) = (from_dict(settings)?, pool(n_threads)?);
-    let rows = Rows { x, y, classes, sample_weight };
+) -> PyResult<(PyModel, Option<OutArray1<'py, u32>>)> {
+    let (spec, pool) = (from_dict(&settings)?, pool(n_threads)?);
+    let rows = Rows { x, y, classes: classes.0, sample_weight };
     let mut data = rows.dataset()?;
-    if let Some(names) = feature_names {
+    if let Some(Typed(names)) = feature_names {
         data = data.with_feature_names(names).map_err(exception)?;
     }
     let start = start.map(|model| model.get().inner());
     let report = |py: Python<'_>, at: Progress| match &progress {
-        Some(report) => report.call1(py, (at.iteration, at.objective, at.relative_gap)).map(drop),
+        Some(report) => report.call(py, (at.iteration, at.objective, at.relative_gap)),
         None => Ok(()),
     };
     let mut trace = Trace::new();
@@ -93,7 +93,7 @@ pub(crate) fn fit<'py>(
         return Err(problem);
     }
     let support = support.transpose().map_err(exception)?.flatten();
-    Ok((PyModel::new(outcome.result?, trace), support.map(|rows| PyArray1::from_vec(py, rows.all()))))
+    Ok((PyModel::new(outcome.result?, trace), support.map(|rows| Typed(PyArray1::from_vec(py, rows.all())))))
 }
 
 /// Goes over a batch once by Adam, from where `before` and `moments` have left off. Returns the model and the moments for the next batch.
@@ -101,27 +101,27 @@ pub(crate) fn fit<'py>(
 #[pyo3(signature = (x, y, classes, settings, *, before=None, moments=None, sample_weight=None, feature_names=None, n_threads=None))]
 pub(crate) fn fit_batch<'py>(
     py: Python<'py>,
-    x: Matrix<'py>,
-    y: PyReadonlyArray1<'py, u32>,
-    classes: Vec<String>,
-    settings: &Bound<'py, PyDict>,
+    x: X<'py>,
+    y: InArray1<'py, u32>,
+    classes: List<String>,
+    settings: Settings<'py>,
     before: Option<&Bound<'py, PyModel>>,
-    moments: Option<(PyReadonlyArray1<'py, f64>, PyReadonlyArray1<'py, f64>, u64)>,
-    sample_weight: Option<PyReadonlyArray1<'py, f64>>,
-    feature_names: Option<Vec<String>>,
+    moments: Option<(InArray1<'py, f64>, InArray1<'py, f64>, u64)>,
+    sample_weight: Option<InArray1<'py, f64>>,
+    feature_names: Option<List<String>>,
     n_threads: Option<usize>,
 ) -> PyResult<(PyModel, Moments<'py>)> {
-    let (spec, pool) = (from_dict(settings)?, pool(n_threads)?);
-    let rows = Rows { x, y, classes, sample_weight };
+    let (spec, pool) = (from_dict(&settings)?, pool(n_threads)?);
+    let rows = Rows { x, y, classes: classes.0, sample_weight };
     let mut data = rows.batch()?;
-    if let Some(names) = feature_names {
+    if let Some(Typed(names)) = feature_names {
         data = data.with_feature_names(names).map_err(exception)?;
     }
     let before = before.map(|model| model.get().inner());
     let mut state = match &moments {
         Some((first, second, steps)) => AdamState {
-            first: slice(first.as_slice())?.to_vec(),
-            second: slice(second.as_slice())?.to_vec(),
+            first: slice(first.0.as_slice())?.to_vec(),
+            second: slice(second.0.as_slice())?.to_vec(),
             steps: *steps,
         },
         None => AdamState::default(),
@@ -134,12 +134,13 @@ pub(crate) fn fit_batch<'py>(
     if let Some(problem) = outcome.raised {
         return Err(problem);
     }
-    let moments = (PyArray1::from_vec(py, state.first), PyArray1::from_vec(py, state.second), state.steps);
+    let array = |numbers| Typed(PyArray1::from_vec(py, numbers));
+    let moments = (array(state.first), array(state.second), state.steps);
     Ok((PyModel::new(outcome.result?, Vec::new()), moments))
 }
 
 /// What Adam remembers: the means of gradients and of their squares, and the number of steps.
-type Moments<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, u64);
+type Moments<'py> = (OutArray1<'py, f64>, OutArray1<'py, f64>, u64);
 
 /// Tries all `lams` with all `ps` on splits (row numbers to train and to test on); `None` stands for the library's usual values.
 ///
@@ -148,31 +149,33 @@ type Moments<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, u64);
 #[pyo3(signature = (x, y, classes, settings, splits, *, lams=None, ps=None, rule="best-mean", tol=None, sample_weight=None, n_threads=None, progress=None))]
 pub(crate) fn search<'py>(
     py: Python<'py>,
-    x: Matrix<'py>,
-    y: PyReadonlyArray1<'py, u32>,
-    classes: Vec<String>,
-    settings: &Bound<'py, PyDict>,
-    splits: Vec<(Vec<u32>, Vec<u32>)>,
-    lams: Option<Vec<f64>>,
-    ps: Option<Vec<f64>>,
+    x: X<'py>,
+    y: InArray1<'py, u32>,
+    classes: List<String>,
+    settings: Settings<'py>,
+    splits: List<(InArray1<'py, u32>, InArray1<'py, u32>)>,
+    lams: Option<List<f64>>,
+    ps: Option<List<f64>>,
     rule: &str,
     tol: Option<f64>,
-    sample_weight: Option<PyReadonlyArray1<'py, f64>>,
+    sample_weight: Option<InArray1<'py, f64>>,
     n_threads: Option<usize>,
-    progress: Option<Py<PyAny>>,
+    progress: Option<Callback<(usize, usize)>>,
 ) -> PyResult<(usize, Vec<Tried>)> {
-    let (mut search, pool) = (Search::new(from_dict(settings)?), pool(n_threads)?);
+    let (mut search, pool) = (Search::new(from_dict(&settings)?), pool(n_threads)?);
     let usual = Grid::for_spec(&search.spec);
-    let values = |given: Option<Vec<f64>>, usual| given.map_or(Ok(usual), |v| Values::new(v).map(Some));
+    let values = |given: Option<List<f64>>, usual| given.map_or(Ok(usual), |Typed(v)| Values::new(v).map(Some));
     search.grid.lambdas = values(lams, usual.lambdas).map_err(exception)?;
     search.grid.ps = values(ps, usual.ps).map_err(exception)?;
     search.rule = named("rule", RULES, rule)?;
     search.tol = tol.unwrap_or(search.tol);
-    let splits: Vec<Fold> = splits.into_iter().map(|(train, test)| Fold { train, test }).collect();
-    let rows = Rows { x, y, classes, sample_weight };
+    let rows = |all: &InArray1<'_, u32>| slice(all.0.as_slice()).map(<[u32]>::to_vec);
+    let fold = |(train, test): &(_, _)| Ok(Fold { train: rows(train)?, test: rows(test)? });
+    let splits: Vec<Fold> = splits.0.iter().map(fold).collect::<PyResult<_>>()?;
+    let rows = Rows { x, y, classes: classes.0, sample_weight };
     let data = rows.dataset()?;
     let report = |py: Python<'_>, (done, planned): (usize, usize)| match &progress {
-        Some(report) => report.call1(py, (done, planned)).map(drop),
+        Some(report) => report.call(py, (done, planned)),
         None => Ok(()),
     };
     let outcome =
