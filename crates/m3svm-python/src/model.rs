@@ -213,7 +213,7 @@ impl PyModel {
         Ok(PyBytes::new(py, &content))
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>, Trace))> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Pickled<'py>> {
         Ok((slf.getattr("from_bytes")?, (slf.get().to_bytes(slf.py())?, slf.get().trace())))
     }
 
@@ -225,6 +225,9 @@ impl PyModel {
         format!("<m3svm model of {} classes and {} features>", self.0.classes().len(), self.0.features())
     }
 }
+
+/// What makes a model again, and of what.
+type Pickled<'py> = (Bound<'py, PyAny>, (Bound<'py, PyBytes>, Trace));
 
 /// Numbers as a matrix with so many columns, without a copy.
 fn table(py: Python<'_>, numbers: Vec<f64>, columns: usize) -> PyResult<OutArray2<'_, f64>> {
