@@ -81,3 +81,17 @@ def test_progress_and_errors(iris, capsys):
 def test_row_numbers_of_splits_are_checked():
     with pytest.raises(ValueError, match="`splits` must be at least 1"):
         search(np.eye(2), np.arange(2, dtype=np.uint32), ["a", "b"], {"method": "m3svm"}, [])
+
+
+def test_row_numbers_of_splits_lie_anywhere(iris):
+    X, y = iris
+    even, odd = np.arange(0, 150, 2), np.arange(1, 150, 2)
+    every_other = np.arange(150, dtype=np.uint32)
+    scattered = [(every_other[::2], every_other[1::2])]
+    masks = [(np.isin(every_other, even), np.isin(every_other, odd))]
+    scores = [
+        M3SVMClassifierCV(lams=LAMS, ps=PS, cv=cv).fit(X, y).cv_results_["split_test_scores"]
+        for cv in ([(list(even), list(odd))], scattered, masks)
+    ]
+    np.testing.assert_array_equal(scores[0], scores[1])
+    np.testing.assert_array_equal(scores[0], scores[2])
