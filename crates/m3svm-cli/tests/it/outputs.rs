@@ -78,7 +78,7 @@ fn train_and_inspect() {
       class weights    setosa=2
       solver [...]
       objective        50.116733
-      certificate      optimal to within [...]
+      certificate      optimal to within [...] (relative duality gap)
       minimum margin   0.8956 between setosa and virginica
       train accuracy   96.00 %
       support vectors  94 of 150 rows
@@ -96,7 +96,7 @@ fn train_and_inspect() {
       class weights    setosa=2
       solver [...]
       objective        50.116733
-      certificate      optimal to within [...]
+      certificate      optimal to within [...] (relative duality gap)
       minimum margin   0.8956 between setosa and virginica
       train accuracy   96.00 %
       support vectors  94 of 150 rows
@@ -128,7 +128,7 @@ fn a_sparse_model_says_what_is_left() {
       scaling          standard (mean 0, deviation 1)
       solver [...]
       objective        28.704651
-      certificate      optimal to within [...]
+      certificate      optimal to within [...] (relative duality gap)
       minimum margin   0.1935 between setosa and virginica
       train accuracy   97.33 %
       features in use  4 of 4 features, 6 of 12 weights
