@@ -220,7 +220,7 @@ m3svm.M3SVMClassifier
 
 def test_head_stays_a_part_of_the_network_alone() -> None:
     criterion = m3.ISM3Loss(nn.Linear(2, 3))
-    assert list(criterion.parameters()) == [] and "lam=0.001, p=4" in repr(criterion)
+    assert list(criterion.parameters()) == [] and "lam=0.0001, p=4" in repr(criterion)
 
 
 def test_penalty_lifts_the_smallest_margin_of_a_trained_network() -> None:

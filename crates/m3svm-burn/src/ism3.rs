@@ -16,7 +16,7 @@ use crate::penalty::{MinMarginPenalty, MinMarginPenaltyConfig};
 #[derive(Config, Debug)]
 pub struct Ism3LossConfig {
     /// Strength λ of the margin penalty, at least 0.
-    #[config(default = 1e-3)]
+    #[config(default = 1e-4)]
     pub lambda: f64,
     /// Power p, from 1 to 1000.
     #[config(default = 4.0)]

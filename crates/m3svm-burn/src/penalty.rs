@@ -19,7 +19,7 @@ const MOST_DIFFERENCES: usize = 1 << 22;
 #[derive(Config, Debug)]
 pub struct MinMarginPenaltyConfig {
     /// Strength λ, at least 0, for losses that are averaged over a batch.
-    #[config(default = 1e-3)]
+    #[config(default = 1e-4)]
     pub lambda: f64,
     /// Power p, from 1 to 1000. Large powers lift the smallest margin.
     #[config(default = 4.0)]

@@ -101,7 +101,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, default_value_t = 0.1)]
     pub(crate) tune_share: f64,
     /// Candidates for the strength of the margin penalty
-    #[arg(long, value_delimiter = ',', default_value = "1e-5,1e-4,1e-3,1e-2,1e-1")]
+    #[arg(long, value_delimiter = ',', default_value = "1e-6,1e-5,1e-4,1e-3,1e-2,1e-1,1,10")]
     pub(crate) lambdas: Vec<f64>,
     /// Candidates for weight decay
     #[arg(long, value_delimiter = ',', default_value = "0.01,0.1,0.5,1")]

@@ -45,7 +45,7 @@ pub(crate) struct Settings {
     #[arg(long, value_enum, default_value = "ism3", help_heading = "Loss")]
     pub(crate) loss: LossName,
     /// Strength of the margin penalty, for losses averaged over samples (the linear model's lambda divided by the number of images)
-    #[arg(long, default_value_t = 1e-3, help_heading = "Loss")]
+    #[arg(long, default_value_t = 1e-4, help_heading = "Loss")]
     pub(crate) lambda: f64,
     /// Power of the margin penalty, at least 1
     #[arg(long, short, default_value_t = 4.0, help_heading = "Loss")]

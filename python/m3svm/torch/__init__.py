@@ -4,7 +4,7 @@ One line changes a network that is trained with cross-entropy:
 
 .. code-block:: python
 
-    criterion = m3svm.torch.ISM3Loss(net.fc, lam=1e-3, p=4)   # instead of nn.CrossEntropyLoss()
+    criterion = m3svm.torch.ISM3Loss(net.fc, lam=1e-4, p=4)   # instead of nn.CrossEntropyLoss()
     loss = criterion(net(images), labels)
 
 Losses are averaged over the batch, as everywhere in PyTorch, while the estimators of this package sum over samples:

@@ -23,7 +23,7 @@ class ISM3Loss(nn.Module):
     head : nn.Linear
         The last layer, whose ``weight`` has one row per class. It stays a part of the network alone: its parameters
         are not among those of this loss.
-    lam : float, default=1e-3
+    lam : float, default=1e-4
         Strength of the margin penalty.
     p : float, default=4
         Power of the distances, at least 1.
@@ -42,7 +42,7 @@ class ISM3Loss(nn.Module):
     def __init__(
         self,
         head: nn.Linear,
-        lam: float = 1e-3,
+        lam: float = 1e-4,
         p: float = 4.0,
         epsilon: float = 1e-6,
         weight: Tensor | None = None,

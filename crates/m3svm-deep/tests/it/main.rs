@@ -94,7 +94,7 @@ fn a_training_leaves_checkpoints_curves_and_figures() {
     assert_eq!(fs::read(out.join("curves.csv")).unwrap(), kept);
     let other = [&train[..], &["--resume", "--lambda", "0.5"]].concat();
     let (fine, _, stderr) = program(&other);
-    assert!(!fine && stderr.ends_with("it was trained with `lambda` 0.001, not 0.5\n"), "{stderr}");
+    assert!(!fine && stderr.ends_with("it was trained with `lambda` 0.0001, not 0.5\n"), "{stderr}");
 
     // Nor does it go on with other images of the same number and size.
     noisy_bars(Path::new(data), 29);
