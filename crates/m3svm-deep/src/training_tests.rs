@@ -121,7 +121,7 @@ fn a_checkpoint_of_another_training_is_refused() {
     assert!(refused(&other, 3, place).ends_with("it holds another network (Cnn, not Resnet)"));
     assert!(
         refused(&Settings { lambda: 1.0, ..settings.clone() }, 3, place)
-            .ends_with("trained with `lambda` 0.001, not 1.0")
+            .ends_with("trained with `lambda` 0.0001, not 1.0")
     );
     assert!(
         refused(&Settings { schedule: Schedule::Constant, ..settings.clone() }, 3, place)
