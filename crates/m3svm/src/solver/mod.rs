@@ -209,3 +209,10 @@ fn proven(risk: &Risk<'_>, start: &mut [f64], tol: f64) -> Option<Certificate> {
     }
     Some(risk.certify(start)).filter(|certificate| certificate.relative_gap().is_some_and(|gap| gap <= tol))
 }
+
+/// Whether the gap of the best point holds with scores made afresh: those that were moved along with it have gathered the rounding of every
+/// step. Its objective becomes that of the fresh ones.
+fn confirmed(risk: &Risk<'_>, best: &mut Certificate, theta: &[f64], tol: f64) -> bool {
+    best.objective = risk.value(theta);
+    best.relative_gap().is_none_or(|gap| gap <= tol)
+}

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::line_search::search;
 use super::system::{Matrix, Rest, System};
-use super::{Limits, Progress, Solution, Stop, Watch, proven};
+use super::{Limits, Progress, Solution, Stop, Watch, confirmed, proven};
 use crate::certificate::Certificate;
 use crate::error::{Error, Result};
 use crate::kernel::{axpy, dot};
@@ -254,12 +254,10 @@ impl<'a> Path<'a> {
         self.risk.value_at(loss, penalty, &self.theta, &self.z)
     }
 
-    /// Whether the best point is still as good with scores made afresh: those that were moved along with it have gathered the rounding of
-    /// every step. If not, the path goes on from fresh ones.
+    /// Whether the best point is as good as it seems. If not, the path goes on from fresh scores.
     fn confirm(&mut self) -> bool {
-        self.best.objective = self.risk.value(&self.best_theta);
         self.evaluations += 1;
-        let confirmed = self.best.relative_gap().is_none_or(|gap| gap <= self.tol);
+        let confirmed = confirmed(self.risk, &mut self.best, &self.best_theta, self.tol);
         if !confirmed {
             self.risk.scores(&self.theta, &mut self.z);
         }

@@ -21,7 +21,7 @@ use self::scores::Scores;
 use self::working::{Coordinate, Working};
 use super::line_search::{Found, search};
 use super::newton::shrink;
-use super::{Limits, Progress, Solution, Stop, Watch, proven};
+use super::{Limits, Progress, Solution, Stop, Watch, confirmed, proven};
 use crate::certificate::Certificate;
 use crate::columns::Columns;
 use crate::error::{Error, Result};
@@ -207,11 +207,10 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Whether the best point is still as good with scores made afresh, see [`super::Newton`].
+    /// Whether the best point is as good as it seems. If not, the run goes on from fresh scores.
     fn confirm(&mut self, tol: f64) -> bool {
-        self.best.objective = self.risk.value(&self.best_theta);
         self.evaluations += 1;
-        let confirmed = self.best.relative_gap().is_some_and(|gap| gap <= tol);
+        let confirmed = confirmed(self.risk, &mut self.best, &self.best_theta, tol);
         if !confirmed {
             self.risk.scores(&self.theta, &mut self.z);
         }

@@ -68,7 +68,7 @@ pub(crate) struct Active {
     squares: Vec<f64>,
     /// 1/√q for each feature; empty where Q is the identity.
     narrow: Vec<f64>,
-    /// XXᵀ, made when first needed.
+    /// XXᵀ, made when first needed; right of the diagonal at least.
     gram: Vec<f64>,
     /// Whether it has the digits of single precision only.
     gram_is_rough: bool,
@@ -221,13 +221,14 @@ impl Active {
         let n = a.risk.x.rows();
         let single = single.filter(|_| self.narrow.is_empty());
         self.rows = match single {
-            Some(single) => Chosen::Single(single.take(&used, a.risk.x.cols())),
+            Some(single) => Chosen::Single(single.rows().take(&used)),
             None if self.narrow.is_empty() => Chosen::Double(a.risk.x.take_rows(&used)),
             None => Chosen::Double(a.risk.x.take_rows(&used).map_columns(|j, v| v * self.narrow[j])),
         };
         if n <= KEPT_ROWS && self.narrow.is_empty() {
             if self.gram.is_empty() {
-                self.gram = single.map_or_else(|| a.risk.x.gram(), |single| single.gram(n));
+                let rough = |single: &Single| single.rows().upper_gram().into_iter().map(f64::from).collect();
+                self.gram = single.map_or_else(|| a.risk.x.gram(), rough);
                 self.gram_is_rough = single.is_some();
             }
             let rows = used.iter().map(|&i| &self.gram[i as usize * n..(i as usize + 1) * n]);

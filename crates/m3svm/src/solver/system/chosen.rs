@@ -50,10 +50,15 @@ pub(super) struct Narrow {
 }
 
 impl Narrow {
-    /// Some rows of a row-major matrix.
-    pub(super) fn take(x: &[f32], cols: usize, rows: &[u32]) -> Self {
-        let mut taken = Vec::with_capacity(rows.len() * cols);
-        rows.iter().for_each(|&i| taken.extend_from_slice(&x[i as usize * cols..(i as usize + 1) * cols]));
+    /// Of a row-major matrix.
+    pub(super) fn new(x: Vec<f32>, cols: usize) -> Self {
+        Self { x, cols }
+    }
+
+    /// Some of the rows.
+    pub(super) fn take(&self, rows: &[u32]) -> Self {
+        let (cols, mut taken) = (self.cols, Vec::with_capacity(rows.len() * self.cols));
+        rows.iter().for_each(|&i| taken.extend_from_slice(&self.x[i as usize * cols..(i as usize + 1) * cols]));
         Self { x: taken, cols }
     }
 
@@ -61,7 +66,7 @@ impl Narrow {
         self.x.len() / self.cols.max(1)
     }
 
-    fn view(&self, rows: Range<usize>) -> MatRef<'_, f32> {
+    pub(super) fn view(&self, rows: Range<usize>) -> MatRef<'_, f32> {
         MatRef::from_row_major_slice(&self.x[rows.start * self.cols..rows.end * self.cols], rows.len(), self.cols)
     }
 
@@ -106,7 +111,7 @@ mod tests {
         let number = |i: usize| ((i * i) as f64 * 0.37).sin();
         let all: Vec<f64> = (0..(n + 1) * d).map(number).collect();
         let used: Vec<u32> = (1..=n as u32).collect();
-        let narrow = Narrow::take(&all.iter().map(|v| *v as f32).collect::<Vec<_>>(), d, &used);
+        let narrow = Narrow::new(all.iter().map(|v| *v as f32).collect(), d).take(&used);
         let wide = Features::dense(&all[d..], n, d).unwrap().take_rows(&(0..n as u32).collect::<Vec<_>>());
         let (gram, upper) = (wide.gram(), narrow.upper_gram());
         for (i, j) in (0..n).flat_map(|i| (i..n).map(move |j| (i, j))) {

@@ -7,17 +7,15 @@ use std::ops::Range;
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
-use rayon::prelude::*;
 
 use super::Matrix;
 use super::chosen::Narrow;
-use crate::features::mirror;
 use crate::kernel::axpy;
 use crate::risk::Risk;
 
-/// X in single precision, row-major.
+/// X in single precision.
 pub(super) struct Single {
-    x: Vec<f32>,
+    x: Narrow,
 }
 
 impl Single {
@@ -31,34 +29,12 @@ impl Single {
         }
         let mut x = Vec::with_capacity(risk.x.stored());
         risk.x.for_each_row(|_, row| row.for_each(|_, v| x.push(v as f32)));
-        Some(Self { x })
+        Some(Self { x: Narrow::new(x, risk.x.cols()) })
     }
 
-    /// Some of the rows.
-    pub(super) fn take(&self, rows: &[u32], cols: usize) -> Narrow {
-        Narrow::take(&self.x, cols, rows)
-    }
-
-    /// The n×n matrix of inner products of rows, to about six digits.
-    pub(super) fn gram(&self, n: usize) -> Vec<f64> {
-        // Rows per task: the product repacks the other rows for each task, so few large ones beat many small ones.
-        const BLOCK: usize = 256;
-        let d = self.x.len() / n.max(1);
-        let mut out = vec![0.0; n * n];
-        out.par_chunks_mut(BLOCK * n).enumerate().for_each(|(block, out)| {
-            let (first, rows) = (block * BLOCK, out.len() / n);
-            let seen = first + rows;
-            let mut product = vec![0.0f32; rows * seen];
-            let left = MatRef::from_row_major_slice(&self.x[first * d..seen * d], rows, d);
-            let right = MatRef::from_row_major_slice(&self.x[..seen * d], seen, d);
-            let all = MatMut::from_row_major_slice_mut(&mut product, rows, seen);
-            matmul(all, Accum::Replace, left, right.transpose(), 1.0f32, Par::Seq);
-            for (out, product) in out.chunks_exact_mut(n).zip(product.chunks_exact(seen)) {
-                out.iter_mut().zip(product).for_each(|(o, p)| *o = f64::from(*p));
-            }
-        });
-        mirror(&mut out, n);
-        out
+    /// All rows.
+    pub(super) fn rows(&self) -> &Narrow {
+        &self.x
     }
 
     /// `out = A·v`, to about six digits.
@@ -87,7 +63,7 @@ impl Single {
         for block in risk.partition().blocks(rows) {
             let n = block.len();
             let (z, g) = (&mut scores[..n * c], &mut slopes[..n * c]);
-            let x = MatRef::from_row_major_slice(&self.x[block.start * d..block.end * d], n, d);
+            let x = self.x.view(block.clone());
             let weights = MatRef::from_row_major_slice(w, d, c);
             matmul(MatMut::from_row_major_slice_mut(z, n, c), Accum::Replace, x, weights, 1.0f32, Par::Seq);
             for (i, (z, g)) in block.zip(z.chunks_exact(c).zip(g.chunks_exact_mut(c))) {
@@ -105,21 +81,5 @@ impl Single {
             }
         }
         out
-    }
-}
-
-#[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
-mod tests {
-    use super::*;
-    use crate::features::Features;
-
-    #[test]
-    fn inner_products_agree_with_those_in_double_precision() {
-        let (n, d) = (300, 7);
-        let values: Vec<f64> = (0..n * d).map(|i| ((i * i) as f64 * 0.37).sin()).collect();
-        let exact = Features::dense(values.as_slice(), n, d).unwrap().gram();
-        let rough = Single { x: values.iter().map(|v| *v as f32).collect() }.gram(n);
-        assert!(exact.iter().zip(&rough).all(|(a, b)| (a - b).abs() < 1e-5));
     }
 }
