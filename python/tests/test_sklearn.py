@@ -137,10 +137,15 @@ import joblib
 from sklearn.datasets import load_iris
 from m3svm import M3SVMClassifier
 
+def name_of(task):
+    try:
+        return open(f"/proc/self/task/{task}/comm").read()
+    except (FileNotFoundError, ProcessLookupError):  # a thread that has ended since the folder was listed
+        return ""
+
 def workers():
     M3SVMClassifier().fit(*load_iris(return_X_y=True))
-    names = [open(f"/proc/self/task/{task}/comm").read() for task in os.listdir("/proc/self/task")]
-    return sum(name.startswith("m3svm-") for name in names)
+    return sum(name_of(task).startswith("m3svm-") for task in os.listdir("/proc/self/task"))
 
 cores = joblib.cpu_count()
 print(cores, *joblib.Parallel(n_jobs=cores, backend=sys.argv[1])(joblib.delayed(workers)() for _ in range(2 * cores)))
