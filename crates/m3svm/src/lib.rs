@@ -64,6 +64,7 @@ mod error;
 mod features;
 mod intercept;
 mod kernel;
+mod lanes;
 pub mod loss;
 mod method;
 pub mod metrics;

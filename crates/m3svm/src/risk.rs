@@ -153,7 +153,7 @@ impl<'a> Risk<'a> {
         })
     }
 
-    fn block_loss(
+    pub(crate) fn block_loss(
         &self,
         loss: &dyn Loss,
         block: Range<usize>,

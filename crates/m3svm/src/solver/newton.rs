@@ -45,10 +45,12 @@ impl Newton {
     ) -> Result<Solution> {
         let mut start = start;
         let warm = start.iter().any(|t| *t != 0.0);
-        if let Some(certificate) = proven(risk, &mut start, limits.tol) {
+        if limits.proof
+            && let Some(certificate) = proven(risk, &mut start, limits.tol)
+        {
             return Ok(Solution { theta: start, certificate, stop: Stop::Converged, iterations: 0, evaluations: 1 });
         }
-        let mut path = Path::new(risk, start, limits.tol);
+        let mut path = Path::new(risk, start, limits);
         if warm {
             path.join();
         }
@@ -142,10 +144,11 @@ struct Path<'a> {
     evaluations: usize,
     stalled: usize,
     tol: f64,
+    proof: bool,
 }
 
 impl<'a> Path<'a> {
-    fn new(risk: &'a Risk<'a>, mut theta: Vec<f64>, tol: f64) -> Self {
+    fn new(risk: &'a Risk<'a>, mut theta: Vec<f64>, limits: &Limits) -> Self {
         risk.centre(&mut theta);
         let (n, c) = (risk.terms(), risk.classes);
         let mut path = Self {
@@ -173,7 +176,8 @@ impl<'a> Path<'a> {
             iterations: 0,
             evaluations: 0,
             stalled: 0,
-            tol,
+            tol: limits.tol,
+            proof: limits.proof,
             theta,
         };
         path.risk.scores(&path.theta, &mut path.z);
@@ -185,6 +189,8 @@ impl<'a> Path<'a> {
     /// duals that belong to the point. Wider would throw away what the point knows; without its duals the first steps are short.
     fn join(&mut self) {
         const LITTLE: f64 = 0.1;
+        // Halvings that are tried at most: as good as none is left of the smoothing after them.
+        const LEVELS: i32 = 32;
         // Each pass leaves little of the distance to the duals of the point.
         const PASSES: usize = 4;
         let exact = self.value_of(self.risk.loss, self.risk.penalty);
@@ -192,9 +198,14 @@ impl<'a> Path<'a> {
             let loss: &dyn Loss = path.loss.as_deref().unwrap_or(path.risk.loss);
             path.value_of(loss, path.penalty.as_deref().unwrap_or(path.risk.penalty)) - exact
         };
-        while !self.at_end && cost(self) > LITTLE * exact {
-            self.relax(0.5 * self.mu);
+        // The widest of the halved widths, by bisection between one that costs too much and one that does not.
+        let (mut wide, mut narrow) = (-1, LEVELS);
+        while narrow - wide > 1 {
+            let middle = (wide + narrow) / 2;
+            self.relax(0.5f64.powi(middle));
+            if !self.at_end && cost(self) > LITTLE * exact { wide = middle } else { narrow = middle }
         }
+        self.relax(0.5f64.powi(narrow));
         let m = self.risk.weights_len();
         let loss: &dyn Loss = self.loss.as_deref().unwrap_or(self.risk.loss);
         let penalty: &dyn Penalty = self.penalty.as_deref().unwrap_or(self.risk.penalty);
@@ -224,14 +235,14 @@ impl<'a> Path<'a> {
         let penalty: &dyn Penalty = self.penalty.as_deref().unwrap_or(self.risk.penalty);
         // The next step squares the distance to the optimum, roughly: farther away than this a bound is not worth its price yet.
         let near = (0.03 * self.tol.sqrt()).min(3e-4) * self.value;
-        if self.at_end && self.decrement < near {
+        if self.proof && self.at_end && self.decrement < near {
             // A hundredth of the gap that ends the path: more digits would be worth nothing.
             let enough = 0.01 * self.tol * self.value;
             self.risk.polish_intercept(loss, enough, &mut self.theta, &mut self.z);
         }
         self.loss_grad.fill(0.0);
         // On the way, bounds are asked for earlier: the smoothing itself may be what keeps the gap open.
-        let bounded = self.decrement <= near || (!self.at_end && self.decrement <= 1e-3 * self.value);
+        let bounded = self.proof && (self.decrement <= near || (!self.at_end && self.decrement <= 1e-3 * self.value));
         let sums = self.risk.loss_pass(loss, &self.z, bounded, &mut self.loss_grad);
         self.evaluations += 1;
         self.grad.copy_from_slice(&self.loss_grad);
@@ -326,7 +337,8 @@ impl<'a> Path<'a> {
         // takes away all. (Where slopes are products of two duals, they do not follow a step exactly, however exact it is.)
         let exactly = self.closing && matches!(loss.shape(), Shape::Star | Shape::Simplex);
         let most = if exactly { 0.02 * self.tol * self.value } else { f64::INFINITY };
-        let rest = Rest { most, precise: exactly || self.mu < PRECISE };
+        let fine = self.mu < PRECISE;
+        let rest = Rest { most, precise: exactly || fine, roughly: !fine };
         let Some(solve) = self.system.solve(&matrix, &self.grad, forcing, &rest, &mut self.step, go_on) else {
             return false;
         };
@@ -352,6 +364,7 @@ impl<'a> Path<'a> {
         self.iterations += 1;
         let Some(found) = found else {
             // Rounding blocks this level of smoothing; the next one may still gain.
+            self.system.distrust();
             self.stalled += 1;
             if self.is_finest() || self.stalled > 5 {
                 return false;
@@ -361,6 +374,9 @@ impl<'a> Path<'a> {
         };
         self.evaluations += found.evaluations;
         let t = found.step;
+        if t < LOST {
+            self.system.distrust();
+        }
         let whole = t == 1.0 && self.at_end;
         self.surprise = if whole { (self.value - found.value - 0.5 * self.decrement).abs() } else { f64::INFINITY };
         // The duals take the whole step, clipped entry by entry, even where the point takes a part of it: tied to a short step

@@ -138,3 +138,25 @@ fn scaling_by_hand_is_the_scaling_of_the_fit() {
         same_parameters(&a, &b, &label);
     }
 }
+
+/// In other units the problem is the same one. Squares of these numbers may be out of reach of single precision.
+#[test]
+fn units_of_features_do_not_matter_however_odd() {
+    let problem = Problem::random(83, 90, 4, 3);
+    let fit = |unit: f64, last: f64| {
+        let mut scaled = problem.clone();
+        for row in scaled.x.chunks_exact_mut(problem.d) {
+            row.iter_mut().for_each(|x| *x *= unit);
+            row[problem.d - 1] *= last;
+        }
+        let square = unit * unit;
+        let settings = spec(hinge(0.01), pairwise(1e-3 * square, 2.0));
+        Spec { intercept: false, epsilon: 1e-4 * square, tol: 1e-8, ..settings }.fit(&scaled.dense()).unwrap()
+    };
+    for last in [1.0, 1e-4, 1e4] {
+        let usual = fit(1.0, last);
+        for unit in [1e-3, 1e10, 1e20, 1e25] {
+            same(&usual, &fit(unit, last), &format!("unit {unit:e}, last feature {last:e}"));
+        }
+    }
+}

@@ -4,16 +4,15 @@
 //! `E = Σᵢ hᵢ(k,l) x̃ᵢx̃ᵢᵀ + Bₖₗ`, and the diagonal blocks are sums of the same E. Only the pairs are formed. The last class is left
 //! out (steps are found for it = 0 and centred afterwards), which makes the matrix (c−1)/c as large.
 
-use std::sync::Arc;
-
 use rayon::prelude::*;
 
 use super::cholesky::{factor, solve_factored};
 use super::outer::{ClassSums, Outer};
-use super::products::Products;
-use super::{Matrix, heavy_pairs_stand_out};
+use super::products::{PackedSums, fit_into_cache};
+use super::{Matrix, Shared, heavy_pairs_stand_out};
 use crate::features::Window;
 use crate::kernel::axpy;
+use crate::lanes::Lanes;
 use crate::loss::Shape;
 use crate::risk::Risk;
 
@@ -31,8 +30,12 @@ pub(crate) struct Dense {
     matrix: Vec<f64>,
     /// One per class; empty where pairs are formed one by one.
     sums: Vec<ClassSums>,
-    /// What the sums are made of, where that is kept.
-    products: Option<Arc<Products>>,
+    /// Whether the sums come from products that are kept; in either precision, made when they are first asked for.
+    kept: bool,
+    single: Option<PackedSums<f32>>,
+    double: Option<PackedSums<f64>>,
+    /// Single precision has failed.
+    doubtful: bool,
     width: usize,
     /// What was added to the diagonal, relative to its largest entry, to make up for rounding.
     lift: f64,
@@ -49,10 +52,14 @@ impl Dense {
         let means = if lump { means(risk, &members, width) } else { Vec::new() };
         let by_class = means.is_empty() && risk.loss.shape() == Shape::Star && width <= ClassSums::WIDEST;
         let sums = members.iter().filter(|_| by_class).map(|_| ClassSums::default()).collect();
-        let kept = by_class && Products::fit_into_cache(width, risk.x.rows());
-        let make = || Arc::new(Products::of(risk, &members, width));
-        let products = kept.then(|| risk.shared.map_or_else(make, |shared| shared.products(make)));
-        Self { members, means, matrix: Vec::new(), sums, products, width, lift: 0.0 }
+        let kept = by_class && fit_into_cache(width, risk.x.rows());
+        let matrix = Vec::new();
+        Self { members, means, matrix, sums, kept, single: None, double: None, doubtful: false, width, lift: 0.0 }
+    }
+
+    /// No more sums in single precision.
+    pub(crate) fn distrust(&mut self) {
+        self.doubtful = true;
     }
 
     /// Whether [`Dense::apply`] inverts the matrix exactly.
@@ -64,15 +71,24 @@ impl Dense {
         !self.means.is_empty()
     }
 
-    /// Forms and factors the matrix; `false` if it is not positive definite within rounding.
+    /// Forms and factors the matrix, where a few digits are enough from sums in single precision; `false` if it is not positive
+    /// definite within rounding.
     ///
     /// Curvature of 1/δ next to penalties that are small spans more digits than there are. Where the factorisation fails for that, a
     /// lifted diagonal makes the matrix a preconditioner.
-    pub(crate) fn prepare(&mut self, a: &Matrix<'_>) -> bool {
+    pub(crate) fn prepare(&mut self, a: &Matrix<'_>, roughly: bool) -> bool {
         let size = self.width * (a.risk.classes - 1);
+        if roughly && self.kept && !self.doubtful {
+            self.lift = 0.0;
+            self.form(a, true);
+            if factor(&mut self.matrix, size) {
+                return true;
+            }
+            self.doubtful = true;
+        }
         [0.0, 1e-15, 1e-14, 1e-13, 1e-12].into_iter().any(|lift| {
             self.lift = lift;
-            self.form(a);
+            self.form(a, false);
             let top = (0..size).map(|j| self.matrix[j * size + j]).fold(0.0, f64::max);
             (0..size).for_each(|j| self.matrix[j * size + j] += lift * top);
             factor(&mut self.matrix, size)
@@ -95,7 +111,7 @@ impl Dense {
         a.risk.centre(out);
     }
 
-    fn form(&mut self, a: &Matrix<'_>) {
+    fn form(&mut self, a: &Matrix<'_>, roughly: bool) {
         let (c, width) = (a.risk.classes, self.width);
         let size = width * (c - 1);
         self.matrix.clear();
@@ -108,6 +124,8 @@ impl Dense {
         }
         if self.sums.is_empty() {
             self.add_pairs(a, cut)
+        } else if self.kept {
+            self.add_kept(a, roughly)
         } else {
             self.add_classes(a, cut)
         }
@@ -172,13 +190,9 @@ impl Dense {
             }
         };
         let sums = &mut self.sums;
-        if let Some(products) = &self.products {
-            each(sums, &|k, sums| sums.fill_from(products, a, k, &members[k], width));
-        } else {
-            each(sums, &|k, sums| sums.begin(c, k, width));
-            a.risk.x.for_each_window(|x| each(sums, &|k, sums| sums.feed(a, x, &members[k], cut)));
-            each(sums, &|_, sums| sums.end(c));
-        }
+        each(sums, &|k, sums| sums.begin(c, k, width));
+        a.risk.x.for_each_window(|x| each(sums, &|k, sums| sums.feed(a, x, &members[k], cut)));
+        each(sums, &|_, sums| sums.end(c));
         crate::penalty::pairs(c, |pair, k, l| {
             let (before, after) = self.sums.split_at_mut(l);
             let (block, other) = (before[k].of(l), after[0].of(k));
@@ -188,10 +202,41 @@ impl Dense {
         });
     }
 
+    /// The same from products that are kept.
+    fn add_kept(&mut self, a: &Matrix<'_>, roughly: bool) {
+        let (alone, shared) = (self.is_small(a), a.risk.shared);
+        let Self { members, single, double, matrix, width, .. } = self;
+        if roughly {
+            let make = || PackedSums::new(a.risk, members, *width, shared.map(Shared::single));
+            add_packed(single.get_or_insert_with(make), a, members, *width, alone, matrix);
+        } else {
+            let make = || PackedSums::new(a.risk, members, *width, shared.map(Shared::double));
+            add_packed(double.get_or_insert_with(make), a, members, *width, alone, matrix);
+        }
+    }
+
     /// Whether a second thread would cost more than it saves.
     fn is_small(&self, a: &Matrix<'_>) -> bool {
         self.width * a.risk.x.rows() < 1 << 14
     }
+}
+
+/// Adds the blocks of all pairs, from sums of either precision.
+fn add_packed<T: Lanes>(
+    sums: &mut PackedSums<T>,
+    a: &Matrix<'_>,
+    members: &[Vec<u32>],
+    width: usize,
+    alone: bool,
+    matrix: &mut [f64],
+) {
+    sums.fill(a, members, alone);
+    let mut block = vec![0.0; width * width];
+    crate::penalty::pairs(a.risk.classes, |pair, k, l| {
+        sums.write_pair(k, l, width, &mut block);
+        a.penalty.add_pair(pair, k, l, &mut block, width);
+        scatter(matrix, &block, width, width, k, l, a.risk.classes);
+    });
 }
 
 /// The mean x̃x̃ᵀ of the rows of each class.

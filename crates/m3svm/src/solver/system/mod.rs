@@ -63,6 +63,8 @@ pub(crate) struct Rest {
     pub(crate) most: f64,
     /// Whether single precision is out of the question, as where weights of rows differ by more than its digits.
     pub(crate) precise: bool,
+    /// Whether a matrix whose sums are rounded to single precision is good enough.
+    pub(crate) roughly: bool,
 }
 
 impl Rest {
@@ -110,7 +112,7 @@ impl System {
         go_on: &mut dyn FnMut() -> bool,
     ) -> Option<Solve> {
         if let Some(dense) = &mut self.dense {
-            if !dense.prepare(a) {
+            if !dense.prepare(a, rest.roughly) {
                 return None;
             }
             if !dense.is_exact() {
@@ -136,6 +138,11 @@ impl System {
             self.single = None;
         }
         step.iter().all(|s| s.is_finite()).then_some(Solve { products })
+    }
+
+    /// The last step led nowhere: if that was for want of digits, the next one shall have them.
+    pub(crate) fn distrust(&mut self) {
+        self.dense.iter_mut().for_each(Dense::distrust);
     }
 
     /// Conjugate gradients with the preconditioner of active entries; the number of products.

@@ -1,52 +1,63 @@
-//! The products xₐx_b of all rows, made once per fit, or once for all fits on the same rows. Every Newton matrix is a weighted sum of them, and as long as they
-//! stay in the cache, adding them up costs less than half of making them anew.
+//! The products xₐx_b of all rows, made once per fit, or once for all fits on the same rows. Every Newton matrix is a weighted sum of
+//! them, and as long as they stay in the cache, adding them up costs less than half of making them anew. In single precision that takes
+//! half as long again.
 
 use std::sync::{Arc, OnceLock};
 
 use pulp::Simd;
+use rayon::prelude::*;
 
+use super::Matrix;
+use crate::lanes::Lanes;
 use crate::risk::Risk;
 use crate::spare::Spare;
 
-/// Numbers that are summed side by side: four of the widest vectors.
-const SPAN: usize = 32;
+/// Numbers that are summed side by side: four of the widest vectors of single precision.
+const SPAN: usize = 64;
 
-/// Most numbers kept for all classes together, 4 MB.
+/// Most numbers kept for all classes together, 4 MB in double precision.
 const MOST: usize = 1 << 19;
 
 /// The lower triangles of x̃x̃ᵀ of all rows, each packed column after column.
 #[derive(Debug)]
-pub(super) struct Products {
+pub(super) struct Products<T: Lanes> {
     width: usize,
     /// Where the numbers of each class begin, and where the last ones end.
     ends: Vec<usize>,
     /// Class by class, for every span of a packed triangle that span of all rows: memory is read from one end to the other.
-    spans: Spare,
+    spans: Spare<T>,
 }
 
 /// What fits on the same rows (with or without intercepts, all alike) have in common. Made by the first that asks.
 #[derive(Debug, Default)]
-pub(crate) struct Shared(OnceLock<Arc<Products>>);
+pub(crate) struct Shared {
+    single: OnceLock<Arc<Products<f32>>>,
+    double: OnceLock<Arc<Products<f64>>>,
+}
 
 impl Shared {
-    pub(super) fn products(&self, make: impl FnOnce() -> Arc<Products>) -> Arc<Products> {
-        Arc::clone(self.0.get_or_init(make))
+    pub(super) fn single(&self) -> &OnceLock<Arc<Products<f32>>> {
+        &self.single
+    }
+
+    pub(super) fn double(&self) -> &OnceLock<Arc<Products<f64>>> {
+        &self.double
     }
 }
 
-impl Products {
-    /// Whether the triangles of so many rows are few enough to keep.
-    pub(super) fn fit_into_cache(width: usize, rows: usize) -> bool {
-        rows * packed_len(width) <= MOST
-    }
+/// Whether the triangles of so many rows are few enough to keep.
+pub(super) fn fit_into_cache(width: usize, rows: usize) -> bool {
+    rows * packed_len(width) <= MOST
+}
 
+impl<T: Lanes> Products<T> {
     /// The products of the rows of each class.
-    pub(super) fn of(risk: &Risk<'_>, members: &[Vec<u32>], width: usize) -> Self {
+    fn of(risk: &Risk<'_>, members: &[Vec<u32>], width: usize) -> Self {
         let len = packed_len(width);
         let mut ends = vec![0];
         members.iter().for_each(|rows| ends.push(ends[ends.len() - 1] + rows.len() * len));
         let mut spans = Spare::zeros(ends[members.len()]);
-        let (mut row, mut packed) = (vec![0.0; width], vec![0.0; len]);
+        let (mut row, mut packed) = (vec![0.0; width], vec![T::default(); len]);
         let x = risk.x.whole();
         for (rows, ends) in members.iter().zip(ends.windows(2)) {
             let (n, spans) = (rows.len(), &mut spans[ends[0]..ends[1]]);
@@ -55,7 +66,7 @@ impl Products {
                 let mut first = 0;
                 for j in 0..width {
                     let column = &mut packed[first..first + width - j];
-                    column.iter_mut().zip(&row[j..]).for_each(|(p, x)| *p = row[j] * x);
+                    column.iter_mut().zip(&row[j..]).for_each(|(p, x)| *p = T::rounded(row[j] * x));
                     first += width - j;
                 }
                 for (s, part) in packed.chunks_exact(SPAN).enumerate() {
@@ -65,23 +76,6 @@ impl Products {
         }
         Self { width, ends, spans }
     }
-
-    /// Writes Σ h·x̃x̃ᵀ over the rows of a class, for each of the `others` weights h that every row has: lower triangles in columns
-    /// `stride` apart.
-    pub(super) fn sum(&self, class: usize, weights: &[f64], others: usize, stride: usize, out: &mut [f64]) {
-        let len = packed_len(self.width);
-        let mut packed = vec![0.0; others * len];
-        let spans = &self.spans[self.ends[class]..self.ends[class + 1]];
-        pulp::Arch::new().dispatch(Sum { spans, rows: spans.len() / len, weights, others, packed: &mut packed });
-        for (packed, out) in packed.chunks_exact(len).zip(out.chunks_exact_mut(self.width * stride)) {
-            let mut first = 0;
-            for j in 0..self.width {
-                let column = &packed[first..first + self.width - j];
-                out[j * stride + j..j * stride + self.width].copy_from_slice(column);
-                first += self.width - j;
-            }
-        }
-    }
 }
 
 /// Numbers of a packed triangle, rounded up to whole spans.
@@ -89,31 +83,101 @@ fn packed_len(width: usize) -> usize {
     (width * (width + 1) / 2).next_multiple_of(SPAN)
 }
 
-struct Sum<'a> {
-    spans: &'a [f64],
-    rows: usize,
-    weights: &'a [f64],
-    others: usize,
-    packed: &'a mut [f64],
+/// Σᵢ hᵢₖ x̃ᵢx̃ᵢᵀ over the rows i of each class, for every other class k, from products.
+pub(super) struct PackedSums<T: Lanes> {
+    products: Arc<Products<T>>,
+    classes: Vec<OfClass<T>>,
 }
 
-impl FewSums for Sum<'_> {
+/// Sums over the rows of one class, and the weights they are made with.
+#[derive(Clone, Default)]
+struct OfClass<T> {
+    weights: Vec<T>,
+    packed: Vec<T>,
+}
+
+impl<T: Lanes> PackedSums<T> {
+    /// With the products that other fits have made already, or will use.
+    pub(super) fn new(
+        risk: &Risk<'_>,
+        members: &[Vec<u32>],
+        width: usize,
+        shared: Option<&OnceLock<Arc<Products<T>>>>,
+    ) -> Self {
+        let make = || Arc::new(Products::of(risk, members, width));
+        let products = shared.map_or_else(make, |shared| Arc::clone(shared.get_or_init(make)));
+        Self { products, classes: vec![OfClass::default(); members.len()] }
+    }
+
+    /// Adds up anew, on this thread alone where that is faster.
+    pub(super) fn fill(&mut self, a: &Matrix<'_>, members: &[Vec<u32>], alone: bool) {
+        let Self { products, classes } = self;
+        if alone {
+            classes.iter_mut().enumerate().for_each(|(class, sums)| sums.fill(products, a, class, &members[class]));
+        } else {
+            let each = classes.par_iter_mut().enumerate();
+            each.for_each(|(class, sums)| sums.fill(products, a, class, &members[class]));
+        }
+    }
+
+    /// Writes the sum over both classes of a pair: a lower triangle in columns `stride` apart. What is above the diagonal stays.
+    pub(super) fn write_pair(&self, k: usize, l: usize, stride: usize, out: &mut [f64]) {
+        let (width, len) = (self.products.width, packed_len(self.products.width));
+        let packed = |own: usize, other: usize| {
+            let at = len * (other - usize::from(other > own));
+            &self.classes[own].packed[at..at + len]
+        };
+        let (mut ours, mut theirs) = (packed(k, l), packed(l, k));
+        for j in 0..width {
+            let column = &mut out[j * stride + j..j * stride + width];
+            let both = ours.iter().zip(theirs);
+            column.iter_mut().zip(both).for_each(|(o, (a, b))| *o = a.widened() + b.widened());
+            (ours, theirs) = (&ours[width - j..], &theirs[width - j..]);
+        }
+    }
+}
+
+impl<T: Lanes> OfClass<T> {
+    /// All rows count: leaving some out would cost more than it saves.
+    fn fill(&mut self, products: &Products<T>, a: &Matrix<'_>, class: usize, rows: &[u32]) {
+        let (c, len) = (a.risk.classes, packed_len(products.width));
+        self.weights.clear();
+        for &i in rows {
+            let h = &a.h[i as usize * c..(i as usize + 1) * c];
+            self.weights.extend(h[..class].iter().chain(&h[class + 1..]).map(|h| T::rounded(*h)));
+        }
+        // What is there already will be written over.
+        self.packed.resize((c - 1) * len, T::default());
+        let spans = &products.spans[products.ends[class]..products.ends[class + 1]];
+        let (weights, packed) = (&self.weights[..], &mut self.packed[..]);
+        pulp::Arch::new().dispatch(Sum { spans, rows: rows.len(), weights, others: c - 1, packed });
+    }
+}
+
+struct Sum<'a, T> {
+    spans: &'a [T],
+    rows: usize,
+    weights: &'a [T],
+    others: usize,
+    packed: &'a mut [T],
+}
+
+impl<T: Lanes> FewSums for Sum<'_, T> {
     /// Sums with `K` weights from `first` on. All sums of a span stay in registers.
     #[inline(always)]
     fn add<S: Simd, const K: usize>(&mut self, simd: S, first: usize) {
         const SIDE: usize = 4;
-        let (rows, per) = (self.rows, SPAN / S::F64_LANES);
-        let (spans, _) = S::as_simd_f64s(self.spans);
-        let (packed, _) = S::as_mut_simd_f64s(self.packed);
+        let (spans, packed) = (T::vectors::<S>(self.spans), T::vectors_mut::<S>(self.packed));
+        let (rows, per) = (self.rows, spans.len() * SPAN / self.spans.len());
         let len = packed.len() / self.others;
         for (s, span) in spans.chunks_exact(rows * per).enumerate() {
             for v in (0..per).step_by(SIDE) {
-                let mut sums = [[simd.splat_f64s(0.0); SIDE]; K];
+                let mut sums = [[T::splat(simd, T::default()); SIDE]; K];
                 for (row, h) in span.chunks_exact(per).zip(self.weights.chunks_exact(self.others)) {
                     let (row, h) = (&row[v..v + SIDE], &h[first..first + K]);
                     for k in 0..K {
-                        let h = simd.splat_f64s(h[k]);
-                        (0..SIDE).for_each(|j| sums[k][j] = simd.mul_add_f64s(h, row[j], sums[k][j]));
+                        let h = T::splat(simd, h[k]);
+                        (0..SIDE).for_each(|j| sums[k][j] = T::mul_add(simd, h, row[j], sums[k][j]));
                     }
                 }
                 for k in 0..K {
@@ -125,12 +189,14 @@ impl FewSums for Sum<'_> {
     }
 }
 
-impl pulp::WithSimd for Sum<'_> {
+impl<T: Lanes> pulp::WithSimd for Sum<'_, T> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
-        if self.rows > 0 {
+        if self.rows == 0 {
+            self.packed.fill(T::default());
+        } else {
             let others = self.others;
             self.add_all(simd, others);
         }
