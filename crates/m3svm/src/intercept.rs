@@ -3,15 +3,14 @@
 //! The lower bound pays ‖∂F/∂b‖²/(4ε) for what is left of the gradient in b. With ε = 1e-6 that drowns a point that is optimal to
 //! twelve digits, so b is made exact before a bound is computed.
 
-use crate::kernel::dot;
+use crate::kernel::{add_rows, axpy, dot, unrolled};
 use crate::loss::{Loss, Shape};
 use crate::risk::Risk;
 
-/// Loss, gradient and Hessian as functions of a shift of all scores.
+/// Loss and gradient as functions of a shift of all scores.
 struct Shifted {
     value: f64,
     grad: Vec<f64>,
-    hess: Vec<f64>,
 }
 
 impl Risk<'_> {
@@ -31,7 +30,9 @@ impl Risk<'_> {
             if dot(&grad, &grad) <= 4.0 * self.epsilon * enough {
                 break;
             }
-            let Some(step) = centred_newton(&at.hess, &grad, 2.0 * self.epsilon) else { break };
+            let Some(step) = centred_newton(&self.shifted_hessian(loss, z, &shift), &grad, 2.0 * self.epsilon) else {
+                break;
+            };
             let decrement = -dot(&grad, &step);
             let value = objective(&b, &at);
             let excess = decrement - 1e-18 * value;
@@ -59,39 +60,64 @@ impl Risk<'_> {
     }
 
     fn shifted(&self, loss: &dyn Loss, z: &[f64], shift: &[f64]) -> Shifted {
-        let (c, shape) = (self.classes, loss.shape());
-        let len = shape.len(c);
+        let c = self.classes;
         let parts = self.partition().map(|range| {
-            let mut out = Shifted { value: 0.0, grad: vec![0.0; c], hess: vec![0.0; c * c] };
+            let mut out = Shifted { value: 0.0, grad: vec![0.0; c] };
             let room = self.partition().block();
-            let (mut at, mut g) = (vec![0.0; room * c], vec![0.0; room * c]);
-            let (mut h, mut values) = (vec![0.0; room * len], vec![0.0; room]);
+            let (mut at, mut g, mut values) = (vec![0.0; room * c], vec![0.0; room * c], Vec::with_capacity(room));
             for block in self.partition().blocks(range) {
-                let rows = block.len();
-                for (at, z) in at.chunks_exact_mut(c).zip(z[block.start * c..block.end * c].chunks_exact(c)) {
-                    (0..c).for_each(|k| at[k] = z[k] + shift[k]);
-                }
-                let y = &self.y[block.clone()];
-                loss.value_grad_rows(&at[..rows * c], y, &mut g[..rows * c], &mut values[..rows]);
-                loss.hessian_rows(&at[..rows * c], y, &mut h[..rows * len]);
-                for (j, i) in block.enumerate() {
-                    let weight = self.weight(i);
-                    out.value += weight * values[j];
-                    (0..c).for_each(|k| out.grad[k] += weight * g[j * c + k]);
-                    add_row(shape, &h[j * len..(j + 1) * len], self.y[i] as usize, weight, c, &mut out.hess);
-                }
+                let len = block.len() * c;
+                let (at, g) = (&mut at[..len], &mut g[..len]);
+                shift_rows(&z[block.start * c..block.end * c], shift, at);
+                out.value += self.block_loss(loss, block, at, false, &mut values, g).value;
+                add_rows(g, &mut out.grad);
             }
             out
         });
-        let mut sum = Shifted { value: 0.0, grad: vec![0.0; c], hess: vec![0.0; c * c] };
-        for part in parts {
+        parts.into_iter().fold(Shifted { value: 0.0, grad: vec![0.0; c] }, |mut sum, part| {
             sum.value += part.value;
-            sum.grad.iter_mut().zip(&part.grad).for_each(|(a, b)| *a += b);
-            sum.hess.iter_mut().zip(&part.hess).for_each(|(a, b)| *a += b);
-        }
-        sum.hess = laplacian(&sum.hess, c);
-        sum
+            axpy(1.0, &part.grad, &mut sum.grad);
+            sum
+        })
     }
+
+    /// The Hessian at a shift: lower triangle and diagonal.
+    fn shifted_hessian(&self, loss: &dyn Loss, z: &[f64], shift: &[f64]) -> Vec<f64> {
+        let (c, shape) = (self.classes, loss.shape());
+        let len = shape.len(c);
+        let parts = self.partition().map(|range| {
+            let mut pairs = vec![0.0; c * c];
+            let room = self.partition().block();
+            let (mut at, mut h) = (vec![0.0; room * c], vec![0.0; room * len]);
+            for block in self.partition().blocks(range) {
+                let rows = block.len();
+                let (at, h) = (&mut at[..rows * c], &mut h[..rows * len]);
+                shift_rows(&z[block.start * c..block.end * c], shift, at);
+                loss.hessian_rows(at, &self.y[block.clone()], h);
+                for (h, i) in h.chunks_exact(len).zip(block) {
+                    add_row(shape, h, self.y[i] as usize, self.weight(i), c, &mut pairs);
+                }
+            }
+            pairs
+        });
+        let mut pairs = vec![0.0; c * c];
+        parts.iter().for_each(|part| axpy(1.0, part, &mut pairs));
+        laplacian(&pairs, c)
+    }
+}
+
+/// `out = z + shift` in every row.
+fn shift_rows(z: &[f64], shift: &[f64], out: &mut [f64]) {
+    unrolled(
+        shift.len(),
+        #[inline(always)]
+        |c| {
+            let shift = &shift[..c];
+            for (out, z) in out.chunks_exact_mut(c).zip(z.chunks_exact(c)) {
+                (0..c).for_each(|k| out[k] = z[k] + shift[k]);
+            }
+        },
+    );
 }
 
 /// Adds the curvature of one row, as pair weights: entry (k, l) is what classes k and l weigh on each other, one way or the other.
