@@ -3,6 +3,12 @@
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
+/// How factorisations share out their work. A constant, not the number of threads: the split, and with it the rounding, must not
+/// depend on the machine.
+pub(crate) fn split() -> Par {
+    Par::rayon(8)
+}
+
 /// Runs `f` compiled for the widest vectors of this machine. Mark the closure `#[inline(always)]`, or it is compiled for any machine.
 pub(crate) fn vectorised(f: impl FnMut()) {
     struct Vectorised<F>(F);

@@ -3,20 +3,30 @@
 //! A penalty that only sees rotation-invariant lengths has its optimum in the span of the rows of X (representer theorem). With
 //! the thin factorisation Xᵀ = QR the problem in `W′ = QᵀW` over the n×n features Rᵀ has the same optimum, exactly.
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, MatMut, MatRef, Par};
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::householder::{
+    apply_block_householder_sequence_on_the_left_in_place_scratch as forwards_scratch,
+    apply_block_householder_sequence_on_the_left_in_place_with_conj as forwards,
+    apply_block_householder_sequence_transpose_on_the_left_in_place_scratch as backwards_scratch,
+    apply_block_householder_sequence_transpose_on_the_left_in_place_with_conj as backwards,
+};
+use faer::linalg::qr::no_pivoting::factor::{qr_in_place, qr_in_place_scratch, recommended_block_size};
+use faer::{Conj, Mat};
 
 use crate::error::Result;
 use crate::features::Features;
+use crate::kernel::split;
 use crate::risk::Risk;
 use crate::rounding::of_sum;
 use crate::solver::AnySolver;
 
-/// The reduced features and the way back.
+/// The reduced features and the way back. Q is kept as the reflections that it is the product of: to apply them to a few columns costs
+/// less than to write it out.
 pub(crate) struct Reduction {
     features: Features<'static>,
-    /// d×n with orthonormal columns.
-    basis: Mat<f64>,
+    /// d×n: a reflection in every column, below the diagonal; and their factors in blocks.
+    reflections: Mat<f64>,
+    factors: Mat<f64>,
 }
 
 impl Reduction {
@@ -27,22 +37,24 @@ impl Reduction {
         if !pays || !risk.penalty.rotation_invariant() {
             return None;
         }
-        let mut transposed = Mat::<f64>::zeros(d, n);
-        risk.x.for_each_row(|i, row| row.for_each(|j, v| transposed[(j, i)] += v));
-        let qr = transposed.qr();
-        let (basis, r) = (qr.compute_thin_Q(), qr.thin_R());
+        let mut reflections = transposed(risk.x);
+        let block = recommended_block_size::<f64>(d, n);
+        let mut factors = Mat::zeros(block, n);
+        let mut room = MemBuffer::new(qr_in_place_scratch::<f64>(d, n, block, split(), Default::default()));
+        let stack = MemStack::new(&mut room);
+        qr_in_place(reflections.as_mut(), factors.as_mut(), split(), stack, Default::default());
         let mut values = vec![0.0; n * n];
         for i in 0..n {
-            (0..=i).for_each(|j| values[i * n + j] = r[(j, i)]);
+            (0..=i).for_each(|j| values[i * n + j] = reflections[(j, i)]);
         }
         let features = Features::dense(values, n, n).ok()?;
-        Some(Self { features, basis })
+        Some(Self { features, reflections, factors })
     }
 
     /// How far the reduced rows may be from the rows that they stand for, relative to their lengths: a factorisation errs by a few units of
     /// rounding per row, its worst case grows with the numbers that go into one of its products.
     pub(crate) fn rounding(&self) -> f64 {
-        of_sum(self.basis.nrows() + self.basis.ncols())
+        of_sum(self.reflections.nrows() + self.reflections.ncols())
     }
 
     pub(crate) fn features(&self) -> &Features<'static> {
@@ -56,31 +68,54 @@ impl Reduction {
 
     /// Other rows in the reduced features: what is outside the span of the training rows has no weight anyway.
     pub(crate) fn rotate(&self, x: &Features<'_>) -> Result<Features<'static>> {
-        let (d, n) = (self.basis.nrows(), self.basis.ncols());
-        let basis: Vec<f64> = (0..d * n).map(|at| self.basis[(at / n, at % n)]).collect();
-        let mut values = vec![0.0; x.rows() * n];
-        x.mul_add(0..x.rows(), &basis, n, &mut values);
+        let n = self.reflections.ncols();
+        let turned = self.turn_back(transposed(x));
+        let values: Vec<f64> = (0..x.rows()).flat_map(|i| turned.col(i).iter().copied()).collect();
         Features::dense(values, x.rows(), n)
     }
 
     /// Parameters of the full problem to those of the reduced one.
     pub(crate) fn project(&self, theta: &[f64], classes: usize) -> Vec<f64> {
-        multiply(self.basis.transpose(), theta, classes)
+        let (d, n) = (self.reflections.nrows(), self.reflections.ncols());
+        let (weights, intercept) = theta.split_at(d * classes);
+        if weights.iter().all(|w| *w == 0.0) {
+            return [&vec![0.0; n * classes], intercept].concat();
+        }
+        let turned = self.turn_back(Mat::from_fn(d, classes, |j, k| weights[j * classes + k]));
+        written(&turned, n, intercept)
     }
 
     /// Parameters of the reduced problem to those of the full one.
     pub(crate) fn lift(&self, theta: &[f64], classes: usize) -> Vec<f64> {
-        multiply(self.basis.as_ref(), theta, classes)
+        let (d, n) = (self.reflections.nrows(), self.reflections.ncols());
+        let (weights, intercept) = theta.split_at(n * classes);
+        let mut turned = Mat::from_fn(d, classes, |j, k| if j < n { weights[j * classes + k] } else { 0.0 });
+        let mut room = MemBuffer::new(forwards_scratch::<f64>(d, self.factors.nrows(), classes));
+        let (basis, stack) = (self.reflections.as_ref(), MemStack::new(&mut room));
+        forwards(basis, self.factors.as_ref(), Conj::No, turned.as_mut(), split(), stack);
+        written(&turned, d, intercept)
+    }
+
+    /// Qᵀ times columns, the first n rows of it.
+    fn turn_back(&self, mut columns: Mat<f64>) -> Mat<f64> {
+        let (d, n) = (self.reflections.nrows(), self.reflections.ncols());
+        let mut room = MemBuffer::new(backwards_scratch::<f64>(d, self.factors.nrows(), columns.ncols()));
+        let (basis, stack) = (self.reflections.as_ref(), MemStack::new(&mut room));
+        backwards(basis, self.factors.as_ref(), Conj::No, columns.as_mut(), split(), stack);
+        columns.truncate(n, columns.ncols());
+        columns
     }
 }
 
-/// Multiplies the weight rows by a matrix and keeps the intercept row.
-fn multiply(by: MatRef<'_, f64>, theta: &[f64], classes: usize) -> Vec<f64> {
-    let (weights, intercept) = theta.split_at(by.ncols() * classes);
-    let mut out = vec![0.0; by.nrows() * classes];
-    let weights = MatRef::from_row_major_slice(weights, by.ncols(), classes);
-    let product = MatMut::from_row_major_slice_mut(&mut out, by.nrows(), classes);
-    matmul(product, Accum::Replace, by, weights, 1.0, Par::Seq);
-    out.extend_from_slice(intercept);
-    out
+/// Rows as columns.
+fn transposed(x: &Features<'_>) -> Mat<f64> {
+    let mut columns = Mat::<f64>::zeros(x.cols(), x.rows());
+    x.for_each_row(|i, row| row.for_each(|j, v| columns[(j, i)] += v));
+    columns
+}
+
+/// The first rows of a matrix one after the other, and what follows them.
+fn written(matrix: &Mat<f64>, rows: usize, rest: &[f64]) -> Vec<f64> {
+    let weights = (0..rows).flat_map(|j| (0..matrix.ncols()).map(move |k| matrix[(j, k)]));
+    weights.chain(rest.iter().copied()).collect()
 }

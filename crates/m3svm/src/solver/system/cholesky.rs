@@ -6,9 +6,7 @@ use faer::traits::RealField;
 use faer::{MatMut, MatRef, Par};
 use rayon::prelude::*;
 
-/// Degree of parallelism of the factorisation. A constant, not the number of threads: the split of the work, and with it the
-/// rounding, must not depend on the machine.
-const SPLIT: usize = 8;
+use crate::kernel::split;
 
 /// Cholesky of the lower triangle in place; `false` if the matrix is not positive definite within rounding.
 pub(crate) fn factor(matrix: &mut [f64], size: usize) -> bool {
@@ -19,7 +17,7 @@ pub(crate) fn factor(matrix: &mut [f64], size: usize) -> bool {
 
 /// The same, where pivots below `epsilon` are replaced by `delta`.
 fn factor_lifting<T: RealField + Copy + Into<f64>>(matrix: &mut [T], size: usize, delta: T, epsilon: T) -> bool {
-    let par = if size < 256 { Par::Seq } else { Par::rayon(SPLIT) };
+    let par = if size < 256 { Par::Seq } else { split() };
     let view = MatMut::from_column_major_slice_mut(matrix, size, size);
     let params = Default::default();
     let mut buffer = MemBuffer::new(llt::factor::cholesky_in_place_scratch::<T>(size, par, params));
@@ -33,7 +31,7 @@ fn factor_lifting<T: RealField + Copy + Into<f64>>(matrix: &mut [T], size: usize
 /// Both triangular solves with a matrix from [`factor`].
 pub(crate) fn solve_factored<T: RealField>(matrix: &[T], size: usize, rhs: &mut [T]) {
     // Bound by memory and short: threads would spend their time waiting for each other.
-    let par = if size < 4096 { Par::Seq } else { Par::rayon(SPLIT) };
+    let par = if size < 4096 { Par::Seq } else { split() };
     let mut buffer = MemBuffer::new(llt::solve::solve_in_place_scratch::<T>(size, 1, par));
     let view = MatRef::from_column_major_slice(matrix, size, size);
     llt::solve::solve_in_place(
