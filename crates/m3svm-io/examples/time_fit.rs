@@ -1,7 +1,7 @@
 //! Times fits inside one warm process, as the rivals in `bench/` are timed. One line of JSON.
 //!
 //! ```text
-//! cargo run --release --example time_fit -- data.csv.gz --label label --repeats 5 [--delta 0.01] [--tol 1e-6] [--adam 0.01]
+//! cargo run --release --example time_fit -- data.csv.gz --label label --repeats 5 [--method lr] [--lambda 0.5] [--delta 0.01] [--tol 1e-6] [--adam 0.01]
 //! ```
 //!
 //! Reading is not timed, everything else is: scaling, the fit, and what is derived from it. The first fit is not counted.
@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use m3svm::loss::SmoothHinge;
 use m3svm::solver::Adam;
-use m3svm::{AnyLoss, AnySolver, Dataset, Model, Spec};
+use m3svm::{AnyLoss, AnySolver, Dataset, Method, Model, Spec};
 use m3svm_io::{Column, ReadOptions, read};
 
 #[expect(clippy::print_stdout, reason = "that is what it is for")]
@@ -25,7 +25,14 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let label = option("--label").map(|name| Column::Typed(name.clone()));
     let data = read(Path::new(file), &ReadOptions { label, ..ReadOptions::default() })?.into_dataset()?;
-    let mut spec = Spec { tol: number("--tol")?.unwrap_or(1e-6), ..Spec::default() };
+    let method = match option("--method") {
+        Some(name) => Method::ALL.into_iter().find(|method| method.name() == name).ok_or("no such method")?,
+        None => Method::default(),
+    };
+    let mut spec = Spec { tol: number("--tol")?.unwrap_or(1e-6), ..method.spec() };
+    if let Some(lambda) = number("--lambda")? {
+        spec.penalty = spec.penalty.with_lambda(lambda);
+    }
     if let Some(delta) = number("--delta")? {
         spec.loss = AnyLoss::SmoothHinge(SmoothHinge { delta });
     }

@@ -208,6 +208,16 @@ impl<'a> Features<'a> {
         Features { rows: rows.len(), cols: self.cols, store }
     }
 
+    /// A copy of the chosen rows, in double precision where they are dense.
+    pub(crate) fn take_double(&self, rows: &[u32]) -> Features<'static> {
+        if self.is_sparse() {
+            return self.take_rows(rows);
+        }
+        let mut values = vec![0.0; rows.len() * self.cols];
+        self.write_rows(rows, self.cols, &mut values);
+        Features { rows: rows.len(), cols: self.cols, store: Store::Dense(values.into()) }
+    }
+
     /// A table by columns as a matrix of rows; all others as they are.
     fn into_rows(self) -> Self {
         let Store::Columns(columns) = &self.store else { return self };
@@ -281,7 +291,7 @@ impl<'a> Features<'a> {
         if let Store::Csr { indptr, indices, values } = &self.store {
             // Row i meets row j in the columns they share: through lists of the rows of each column, not by trying all pairs.
             let columns = self.rows_of_columns();
-            out.par_chunks_mut(n).enumerate().for_each(|(i, row)| {
+            out.par_chunks_mut(n.max(1)).enumerate().for_each(|(i, row)| {
                 for e in indptr[i]..indptr[i + 1] {
                     let v = values.get(e);
                     let shared = &columns[indices[e] as usize];
@@ -292,7 +302,7 @@ impl<'a> Features<'a> {
             return out;
         }
         // Row blocks of the product, each on one thread; narrow storage is widened a block at a time.
-        out.par_chunks_mut(BLOCK * n).enumerate().for_each(|(block, part)| {
+        out.par_chunks_mut(BLOCK * n.max(1)).enumerate().for_each(|(block, part)| {
             let first = block * BLOCK;
             let rows = part.len() / n;
             let mut left = vec![0.0; rows * self.cols];
@@ -315,6 +325,23 @@ impl<'a> Features<'a> {
         });
         mirror(&mut out, n);
         out
+    }
+
+    /// Adds the products of all rows with the rows of another matrix of the same storage to the columns from `first` of a matrix with rows
+    /// of `stride`.
+    pub(crate) fn cross(&self, other: &Self, stride: usize, first: usize, out: &mut [f64]) {
+        let out = &mut out[..self.rows * stride];
+        if let (Store::Dense(Values::F64(a)), Store::Dense(Values::F64(b))) = (&self.store, &other.store) {
+            return kernel::cross_add(a, b, self.cols, stride, first, out);
+        }
+        // One row at a time is written out, and the others only read where they are not 0.
+        let mut left = vec![0.0; self.cols];
+        self.for_each_row(|i, row| {
+            row.for_each(|j, v| left[j] += v);
+            let out = &mut out[i * stride + first..];
+            other.for_each_row(|k, other| other.for_each(|j, v| out[k] += v * left[j]));
+            row.for_each(|j, _| left[j] = 0.0);
+        });
     }
 
     /// Xᵀ of a sparse matrix, in compressed rows.

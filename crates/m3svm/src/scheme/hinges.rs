@@ -13,8 +13,8 @@ use crate::loss::AnyLoss;
 use crate::penalty::AnyPenalty;
 use crate::reduce::Reduction;
 use crate::risk::Risk;
-use crate::solver::sides::{self, Shared, WatchAll};
-use crate::solver::{AnySolver, Limits, Newton, Progress, Solution};
+use crate::solver::sides::{self, Classes, Shared, Terms, WatchAll};
+use crate::solver::{AnySolver, Limits, Newton, Progress, Solution, Stop};
 use crate::spec::Spec;
 
 /// Rows times problems that are solved at the same time. Each takes six numbers, so this is 200 MB.
@@ -29,8 +29,6 @@ pub(super) struct Hinges<'a> {
     lambda: f64,
     /// Whether the optima are to be proven.
     proof: bool,
-    /// The data in their row space, where that is smaller.
-    reduction: Option<Reduction>,
 }
 
 impl<'a> Hinges<'a> {
@@ -44,9 +42,7 @@ impl<'a> Hinges<'a> {
         let (AnyLoss::SmoothHinge(hinge), AnySolver::Auto | AnySolver::Newton(_)) = (spec.loss, spec.solver) else {
             return None;
         };
-        let risk = Risk::new(data, spec.loss.as_dyn(), spec.penalty.as_dyn(), spec.epsilon, spec.intercept);
-        let reduction = Reduction::of(&risk, &spec.solver);
-        Some(Self { spec, data, weights, delta: hinge.delta, lambda, proof, reduction })
+        Some(Self { spec, data, weights, delta: hinge.delta, lambda, proof })
     }
 
     /// Solves all problems. `start` has one column per scorer.
@@ -57,15 +53,78 @@ impl<'a> Hinges<'a> {
         tally: &Mutex<Tally<'_, '_>>,
     ) -> Result<Vec<Solution>> {
         let columns = sides.len();
-        let Some(reduction) = &self.reduction else {
-            return self.solve_in(self.data.x(), sides, start, tally);
+        let problems = (0..columns).map(|number| Problem {
+            number,
+            side: sides[number],
+            start: start.iter().skip(number).step_by(columns).copied().collect(),
+        });
+        let mut found: Vec<Option<Solution>> = vec![None; columns];
+        let mut open: Vec<Problem> = problems.collect();
+        if self.spec.scheme == Scheme::OneVsOne && self.delta == 0.0 && self.max_iter() > 0 {
+            open = self.solve_few_rows(open, &mut found, tally);
+        }
+        let numbers: Vec<usize> = open.iter().map(|problem| problem.number).collect();
+        for (number, part) in numbers.into_iter().zip(self.solve_reduced(open, tally)?) {
+            found[number] = Some(part);
+        }
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    /// Solves pairs of classes with few rows, and returns the others. Those that were not proven start where it came to.
+    fn solve_few_rows(
+        &self,
+        mut problems: Vec<Problem>,
+        found: &mut [Option<Solution>],
+        tally: &Mutex<Tally<'_, '_>>,
+    ) -> Vec<Problem> {
+        let classes = Classes::new(self.data.x(), self.data.y(), self.data.classes().len());
+        let tally = || tally.lock().unwrap_or_else(PoisonError::into_inner);
+        let solve = |problem: &Problem| {
+            let (k, l) = (problem.side.0, problem.side.1?);
+            if tally().stopped {
+                return None;
+            }
+            let weights = classes.rows(k, l).map(|i| self.weights.map_or(1.0, |w| w[i])).collect();
+            let part = classes.solve(k, l, &self.terms(Cow::Owned(weights), 0.0), self.spec.tol)?;
+            if part.stop == Stop::Converged {
+                // Who wants to stop is heard before the next pair.
+                let _ = tally().step(problem.number, &progress(&part));
+            }
+            Some(part)
         };
-        let mut found = self.solve_in(reduction.features(), sides, &reduction.project(start, columns), tally)?;
-        let parameters = found.first().map_or(0, |part| part.theta.len());
-        let thetas: Vec<f64> = (0..parameters).flat_map(|j| found.iter().map(move |part| part.theta[j])).collect();
+        let parts: Vec<Option<Solution>> = problems.par_iter().map(solve).collect();
+        for (problem, part) in problems.iter_mut().zip(parts) {
+            match part {
+                Some(part) if part.stop == Stop::Converged => found[problem.number] = Some(part),
+                Some(part) if part.certificate.objective.is_finite() => problem.start = part.theta,
+                _ => {}
+            }
+        }
+        problems.retain(|problem| found[problem.number].is_none());
+        problems
+    }
+
+    /// Solves problems in the row space of the data, where that is smaller.
+    fn solve_reduced(&self, mut problems: Vec<Problem>, tally: &Mutex<Tally<'_, '_>>) -> Result<Vec<Solution>> {
+        if problems.is_empty() {
+            return Ok(Vec::new());
+        }
+        let spec = self.spec;
+        let risk = Risk::new(self.data, spec.loss.as_dyn(), spec.penalty.as_dyn(), spec.epsilon, spec.intercept);
+        let Some(reduction) = Reduction::of(&risk, &spec.solver) else {
+            return self.solve_in(self.data.x(), 0.0, &problems, tally);
+        };
+        let columns = problems.len();
+        let starts = side_by_side(problems.iter().map(|problem| &problem.start[..]).collect());
+        let starts = reduction.project(&starts, columns);
+        for (at, problem) in problems.iter_mut().enumerate() {
+            problem.start = starts.iter().skip(at).step_by(columns).copied().collect();
+        }
+        let mut found = self.solve_in(reduction.features(), reduction.rounding(), &problems, tally)?;
+        let thetas = side_by_side(found.iter().map(|part| &part.theta[..]).collect());
         let lifted = reduction.lift(&thetas, columns);
-        for (number, part) in found.iter_mut().enumerate() {
-            part.theta = lifted.iter().skip(number).step_by(columns).copied().collect();
+        for (at, part) in found.iter_mut().enumerate() {
+            part.theta = lifted.iter().skip(at).step_by(columns).copied().collect();
         }
         Ok(found)
     }
@@ -73,31 +132,30 @@ impl<'a> Hinges<'a> {
     fn solve_in(
         &self,
         x: &Features<'_>,
-        sides: &[(usize, Option<usize>)],
-        start: &[f64],
+        inexact: f64,
+        problems: &[Problem],
         tally: &Mutex<Tally<'_, '_>>,
     ) -> Result<Vec<Solution>> {
-        let (columns, y) = (sides.len(), self.data.y());
+        let y = self.data.y();
         let tally = || tally.lock().unwrap_or_else(PoisonError::into_inner);
         if self.spec.scheme == Scheme::OneVsOne {
             // Few rows each: every pair on its own.
-            let pair = |(number, side): (usize, &(usize, Option<usize>))| {
-                let own: Vec<f64> = start.iter().skip(number).step_by(columns).copied().collect();
-                let mut report = |parts: &[Progress]| tally().step(number, &parts[0]);
-                self.solve_pair(x, *side, &own, &mut report)
+            let pair = |problem: &Problem| {
+                let mut report = |parts: &[Progress]| tally().step(problem.number, &parts[0]);
+                self.solve_pair(x, inexact, problem, &mut report)
             };
-            let parts = sides.par_iter().enumerate().map(pair).collect::<Result<Vec<_>>>()?;
+            let parts = problems.par_iter().map(pair).collect::<Result<Vec<_>>>()?;
             return Ok(parts.into_iter().flatten().collect());
         }
         let mut found = Vec::new();
-        for some in sides.chunks((AT_ONCE / y.len().max(1)).max(2)) {
+        for some in problems.chunks((AT_ONCE / y.len().max(1)).max(2)) {
             let first = found.len();
-            let signs = some.iter().map(|&(k, _)| y.iter().map(|&y| sign(y as usize == k)).collect()).collect();
-            let rows = start.chunks_exact(columns);
-            let own: Vec<f64> = rows.flat_map(|row| &row[first..first + some.len()]).copied().collect();
+            let signs = |problem: &Problem| y.iter().map(|&y| sign(y as usize == problem.side.0)).collect();
+            let start = side_by_side(some.iter().map(|problem| &problem.start[..]).collect());
             let weights = self.weights.map_or_else(|| vec![1.0; y.len()].into(), Cow::Borrowed);
             let mut report = |parts: &[Progress]| tally().step_all(first, parts);
-            found.extend(self.minimize(x, weights, signs, &own, &mut report)?);
+            let shared = Shared { x, terms: self.terms(weights, inexact), tol: self.spec.tol };
+            found.extend(self.minimize(&shared, some.iter().map(signs).collect(), &start, &mut report)?);
         }
         Ok(found)
     }
@@ -106,33 +164,64 @@ impl<'a> Hinges<'a> {
     fn solve_pair(
         &self,
         x: &Features<'_>,
-        (k, against): (usize, Option<usize>),
-        start: &[f64],
+        inexact: f64,
+        problem: &Problem,
         watch: &mut WatchAll<'_>,
     ) -> Result<Vec<Solution>> {
-        let y = self.data.y();
+        let (y, (k, against)) = (self.data.y(), problem.side);
         let takes_part = |y: u32| y as usize == k || Some(y as usize) == against;
         let rows: Vec<u32> = (0..y.len() as u32).filter(|&i| takes_part(y[i as usize])).collect();
         let signs = rows.iter().map(|&i| sign(y[i as usize] as usize == k)).collect();
         let weights = rows.iter().map(|&i| self.weights.map_or(1.0, |w| w[i as usize])).collect();
-        self.minimize(&x.take_rows(&rows), Cow::Owned(weights), vec![signs], start, watch)
+        let x = x.take_rows(&rows);
+        let shared = Shared { x: &x, terms: self.terms(Cow::Owned(weights), inexact), tol: self.spec.tol };
+        self.minimize(&shared, vec![signs], &problem.start, watch)
+    }
+
+    fn terms<'w>(&self, weights: Cow<'w, [f64]>, inexact: f64) -> Terms<'w> {
+        let Spec { epsilon, intercept, .. } = *self.spec;
+        Terms { weights, delta: self.delta, lambda: self.lambda, epsilon, intercept, inexact }
     }
 
     fn minimize(
         &self,
-        x: &Features<'_>,
-        weights: Cow<'_, [f64]>,
+        shared: &Shared<'_>,
         signs: Vec<Vec<f64>>,
         start: &[f64],
         watch: &mut WatchAll<'_>,
     ) -> Result<Vec<Solution>> {
-        let Spec { epsilon, intercept, tol, seed, .. } = *self.spec;
-        let max_iter = self.spec.max_iter.unwrap_or(AnySolver::Newton(Newton {}).default_max_iter());
-        let inexact = self.reduction.as_ref().map_or(0.0, Reduction::rounding);
-        let (delta, lambda) = (self.delta, self.lambda);
-        let shared = Shared { x, weights, delta, lambda, epsilon, intercept, tol, inexact };
-        sides::minimize(&shared, signs, start, &Limits { tol, max_iter, seed, proof: self.proof }, watch)
+        let Spec { tol, seed, .. } = *self.spec;
+        let limits = Limits { tol, max_iter: self.max_iter(), seed, proof: self.proof };
+        sides::minimize(shared, signs, start, &limits, watch)
     }
+
+    fn max_iter(&self) -> usize {
+        self.spec.max_iter.unwrap_or(AnySolver::Newton(Newton {}).default_max_iter())
+    }
+}
+
+/// One scorer: the class it speaks for and the one it speaks against (`None`: all others), and where to start.
+struct Problem {
+    number: usize,
+    side: (usize, Option<usize>),
+    start: Vec<f64>,
+}
+
+/// How far a problem has come that has ended.
+fn progress(part: &Solution) -> Progress {
+    Progress {
+        iteration: part.iterations,
+        evaluations: part.evaluations,
+        objective: part.certificate.objective,
+        relative_gap: part.certificate.relative_gap(),
+        inner: false,
+    }
+}
+
+/// Vectors of the same length as the columns of a row-major matrix.
+fn side_by_side(columns: Vec<&[f64]>) -> Vec<f64> {
+    let length = columns.first().map_or(0, |column| column.len());
+    (0..length).flat_map(|j| columns.iter().map(move |column| column[j])).collect()
 }
 
 fn sign(speaks_for: bool) -> f64 {

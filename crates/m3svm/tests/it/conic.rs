@@ -4,7 +4,7 @@ use m3svm::penalty::{NoPenalty, Norm, Pairwise, PairwiseRidge, Ridge};
 use m3svm::{AnyLoss, AnyPenalty, Objective, Risk, Scheme, Spec, Stop};
 
 use crate::common::{Problem, apart, hinge, none, spec, theta, top_k};
-use crate::program::{add_pairwise, hinge_program, top_k_program};
+use crate::program::{add_pairwise, hinge_program, pairs, top_k_program};
 
 /// Minimum by the conic solver.
 fn reference(
@@ -177,6 +177,47 @@ fn one_vs_rest_is_a_quadratic_program_for_every_class() {
             assert!(apart(certificate.objective, expected) < 1e-6, "{certificate:?} {expected}");
             assert!(certificate.lower_bound.unwrap() <= expected * (1.0 + 1e-7), "{certificate:?} {expected}");
             assert_eq!(model.training().stop, Stop::Converged);
+        }
+    }
+}
+
+/// Overlapping classes and separable ones, with rows that are there twice, also on both sides, and one without weight.
+#[test]
+fn one_vs_one_is_a_quadratic_program_for_every_pair() {
+    let mut twice = Problem::clouds(5, 24, 3, 3, 1.0);
+    let (d, copies) = (twice.d, [0, 0, 1, 5]);
+    copies.iter().for_each(|&i| twice.x.extend_from_within(i * d..(i + 1) * d));
+    copies.iter().for_each(|&i| twice.y.push((twice.y[i] + u32::from(i == 0)) % 3));
+    twice.n += copies.len();
+    let mut weighted = Problem::random(6, 30, 4, 3).weighted(7);
+    weighted.weights.as_mut().unwrap()[1] = 0.0;
+    let wide = Problem::random(4, 24, 40, 3).weighted(3);
+    let apart_clouds = Problem::clouds(8, 40, 5, 4, 4.0);
+    for problem in [Problem::random(2, 30, 4, 4), wide, weighted, twice, apart_clouds] {
+        for (lambda, epsilon, intercept) in
+            [(0.5, 1e-6, true), (0.01, 1e-3, true), (1.0, 1e-6, false), (1e-3, 0.1, true)]
+        {
+            let penalty = AnyPenalty::Ridge(Ridge { lambda });
+            let spec = Spec { scheme: Scheme::OneVsOne, epsilon, intercept, ..spec(hinge(0.0), penalty) };
+            let mut expected = 0.0;
+            for (k, l) in pairs(problem.c) {
+                let of = |i: &usize| problem.y[*i] as usize;
+                let rows: Vec<usize> = (0..problem.n).filter(|i| of(i) == k || of(i) == l).collect();
+                let mut two = problem.rows(&rows);
+                two.y.iter_mut().for_each(|y| *y = u32::from(*y as usize == k));
+                two.c = 2;
+                // In two columns ±w/2 a square of w is half as large.
+                let doubled = AnyPenalty::Ridge(Ridge { lambda: 2.0 * lambda });
+                expected += reference(&two, &hinge(0.0), &doubled, 2.0 * epsilon, intercept).0;
+            }
+            for data in [problem.dense(), problem.csr()] {
+                let model = spec.fit(&data).unwrap();
+                let certificate = model.certificate();
+                let label = format!("n {} λ {lambda} intercept {intercept}: {certificate:?} {expected}", problem.n);
+                assert!(apart(certificate.objective, expected) < 1e-6, "{label}");
+                assert!(certificate.lower_bound.unwrap() <= expected * (1.0 + 1e-7), "{label}");
+                assert_eq!(model.training().stop, Stop::Converged, "{label}");
+            }
         }
     }
 }

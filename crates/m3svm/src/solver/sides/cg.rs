@@ -100,7 +100,7 @@ impl<'s> System<'s> {
     /// One step of conjugate gradients, given the loss's part of the product with the direction.
     fn advance(&mut self, shared: &Shared<'_>, mut product: Vec<f64>) {
         self.side.evaluations += 1;
-        shared.add_bend(&self.direction, &mut product);
+        shared.terms.add_bend(&self.direction, &mut product);
         let bend = dot(&self.direction, &product);
         if bend <= 0.0 || bend.is_nan() {
             // Rounding has eaten the curvature: keep what there is, or go along the preconditioned gradient.

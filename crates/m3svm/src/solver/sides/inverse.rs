@@ -157,8 +157,8 @@ impl<'a> Common<'a> {
             return Inverse { way: Way::Features { factor: Arc::new(factor) }, exact: exact && unlifted };
         }
         // Rounding has won: the penalty alone, and as many conjugate gradients as it takes.
-        let (x, penalty) = (self.shared.x.take_rows(&[]), self.shared.lambda + self.shared.epsilon);
-        let (weights, intercept) = (0.5 / penalty, 0.5 / self.shared.epsilon);
+        let (x, penalty) = (self.shared.x.take_rows(&[]), self.shared.terms.lambda + self.shared.terms.epsilon);
+        let (weights, intercept) = (0.5 / penalty, 0.5 / self.shared.terms.epsilon);
         Inverse { way: Way::Rows { x, factor: Vec::new(), weights, intercept }, exact: false }
     }
 
@@ -166,7 +166,7 @@ impl<'a> Common<'a> {
     fn cheapest(&self, order: &[u32], h: &[f64], total: f64, problems: f64) -> Plan {
         let x = self.shared.x;
         let (w, entries) = (self.shared.width() as f64, x.stored() as f64);
-        let ridge = 2.0 * (self.shared.lambda + self.shared.epsilon);
+        let ridge = 2.0 * (self.shared.terms.lambda + self.shared.terms.epsilon);
         // What rows of so much weight add to the penalty, at most.
         let share = |weight: f64| weight * self.spread * x.cols() as f64 / ridge;
         let (all, most) = (order.len(), order.len().min(MOST_ROWS));
@@ -211,9 +211,9 @@ impl<'a> Common<'a> {
     /// (B + X̃ᵀDX̃)⁻¹ = B⁻¹ − B⁻¹X̃ᵀ(D⁻¹ + X̃B⁻¹X̃ᵀ)⁻¹X̃B⁻¹ with a diagonal B.
     fn through_rows(&self, rows: &[u32], h: &[f64], rest: f64) -> Option<Way> {
         let (shared, m, n) = (self.shared, rows.len(), self.shared.x.rows());
-        let weights = 1.0 / (2.0 * (shared.lambda + shared.epsilon) + rest * self.spread);
-        let intercept = if shared.intercept { 1.0 / (2.0 * shared.epsilon + rest) } else { 0.0 };
-        let x = self.take(rows);
+        let weights = 1.0 / (2.0 * (shared.terms.lambda + shared.terms.epsilon) + rest * self.spread);
+        let intercept = if shared.terms.intercept { 1.0 / (2.0 * shared.terms.epsilon + rest) } else { 0.0 };
+        let x = shared.x.take_double(rows);
         let mut matrix = match &self.gram {
             _ if m == 0 => Vec::new(),
             None => x.gram(),
@@ -231,18 +231,6 @@ impl<'a> Common<'a> {
             column[at] += 1.0 / h[rows[at] as usize];
         }
         factor(&mut matrix, m).then_some(Way::Rows { x, factor: matrix, weights, intercept })
-    }
-
-    /// Rows of X, in double precision where they are dense.
-    fn take(&self, rows: &[u32]) -> Features<'static> {
-        let x = self.shared.x;
-        let d = x.cols();
-        if x.is_sparse() || d == 0 {
-            return x.take_rows(rows);
-        }
-        let mut values = vec![0.0; rows.len() * d];
-        x.whole().write_rows(rows, d, &mut values);
-        Features::dense(values, rows.len(), d).unwrap_or_else(|_| x.take_rows(rows))
     }
 
     /// The matrix of some rows one by one and of the rest as the mean of all, factored; and whether rounding left it as it is.
@@ -264,7 +252,7 @@ impl<'a> Common<'a> {
             }
             let top = (0..width).map(|j| matrix[j * width + j]).fold(0.0, f64::max);
             for j in 0..width {
-                let ridge = shared.epsilon + if j < shared.x.cols() { shared.lambda } else { 0.0 };
+                let ridge = shared.terms.epsilon + if j < shared.x.cols() { shared.terms.lambda } else { 0.0 };
                 matrix[j * width + j] += 2.0 * ridge + lift * top;
             }
             factor(&mut matrix, width).then_some((matrix, lift == 0.0))

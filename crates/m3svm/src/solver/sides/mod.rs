@@ -9,6 +9,8 @@
 //! matrices are inverted apart ([`inverse`]), mostly through the few rows that carry weight, and share the products of rows.
 
 mod cg;
+mod dual;
+mod few;
 mod inverse;
 mod products;
 mod side;
@@ -27,6 +29,7 @@ use crate::features::Features;
 use crate::kernel::dot;
 use crate::risk::LossSums;
 use crate::rounding::of_sum;
+pub(crate) use few::Classes;
 use inverse::Common;
 use products::Products;
 use side::Side;
@@ -34,6 +37,12 @@ use side::Side;
 /// What all problems have in common.
 pub(crate) struct Shared<'a> {
     pub(crate) x: &'a Features<'a>,
+    pub(crate) terms: Terms<'a>,
+    pub(crate) tol: f64,
+}
+
+/// Loss and penalty of problems on the same rows, and the bounds that belong to them.
+pub(crate) struct Terms<'a> {
     /// One weight per row.
     pub(crate) weights: Cow<'a, [f64]>,
     /// Width of the hinge; 0 is the exact one.
@@ -41,7 +50,6 @@ pub(crate) struct Shared<'a> {
     pub(crate) lambda: f64,
     pub(crate) epsilon: f64,
     pub(crate) intercept: bool,
-    pub(crate) tol: f64,
     /// How exact the rows are, relative to their lengths: 0 unless they stand for others.
     pub(crate) inexact: f64,
 }
@@ -52,12 +60,19 @@ pub(crate) type WatchAll<'a> = dyn FnMut(&[Progress]) -> ControlFlow<()> + Send 
 impl Shared<'_> {
     /// Parameters of one problem.
     fn width(&self) -> usize {
-        self.x.cols() + usize::from(self.intercept)
+        self.x.cols() + usize::from(self.terms.intercept)
+    }
+}
+
+impl Terms<'_> {
+    /// How many parameters are weights.
+    fn features(&self, theta: &[f64]) -> usize {
+        theta.len() - usize::from(self.intercept)
     }
 
     /// ⟨θ, A η⟩ for the penalty ⟨θ, A θ⟩.
     fn penalty_product(&self, theta: &[f64], other: &[f64]) -> f64 {
-        let d = self.x.cols();
+        let d = self.features(theta);
         (self.lambda + self.epsilon) * dot(&theta[..d], &other[..d]) + self.epsilon * dot(&theta[d..], &other[d..])
     }
 
@@ -67,7 +82,7 @@ impl Shared<'_> {
 
     /// Adds the Hessian of the penalty times `v`, which is its gradient at v as well.
     fn add_bend(&self, v: &[f64], out: &mut [f64]) {
-        let d = self.x.cols();
+        let d = self.features(v);
         for (j, (out, v)) in out.iter_mut().zip(v).enumerate() {
             *out += 2.0 * (self.epsilon + if j < d { self.lambda } else { 0.0 }) * v;
         }
@@ -88,8 +103,8 @@ impl Shared<'_> {
     /// through more than `depth` additions. What rounding may add to it is taken off, see `certificate.rs`.
     fn bound(&self, sums: &LossSums, loss_grad: &[f64], depth: usize) -> f64 {
         let error = of_sum(depth) + self.inexact;
-        let dual = sums.dual - of_sum(self.x.rows()) * sums.size;
-        let (w, b) = loss_grad.split_at(self.x.cols());
+        let dual = sums.dual - of_sum(self.weights.len()) * sums.size;
+        let (w, b) = loss_grad.split_at(self.features(loss_grad));
         let cost = pay(dot(w, w).sqrt(), error * sums.reach, self.lambda + self.epsilon)
             + pay(dot(b, b).sqrt(), error * sums.mass, self.epsilon);
         let cost = (1.0 + of_sum(w.len())) * cost;

@@ -16,7 +16,7 @@ pub(super) struct Products<'a> {
 
 impl<'a> Products<'a> {
     pub(super) fn new(shared: &'a Shared<'a>) -> Self {
-        Self { design: Design::new(shared.x, shared.intercept), rows: shared.x.rows() }
+        Self { design: Design::new(shared.x, shared.terms.intercept), rows: shared.x.rows() }
     }
 
     /// X·w + b for every θ = (w, b), n×q.

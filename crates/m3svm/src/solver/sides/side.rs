@@ -56,7 +56,7 @@ impl Side {
             grad: vec![0.0; dim],
             step: vec![0.0; dim],
             mu: 1.0,
-            at_end: shared.delta >= 1.0,
+            at_end: shared.terms.delta >= 1.0,
             value: 0.0,
             decrement: f64::INFINITY,
             sums: LossSums::default(),
@@ -113,7 +113,7 @@ impl Side {
     /// The objective of the best point from fresh scores: margins that were moved along with it have gathered the rounding of every step.
     pub(super) fn confirm(&mut self, shared: &Shared<'_>, scores: &[f64], number: usize, columns: usize) {
         let fresh = self.margins(scores, number, columns);
-        self.best.objective = loss(shared, &fresh, shared.delta) + shared.penalty(&self.best_theta);
+        self.best.objective = loss(shared, &fresh, shared.terms.delta) + shared.terms.penalty(&self.best_theta);
         self.evaluations += 1;
         if self.theta == self.best_theta {
             self.gamma = fresh;
@@ -122,11 +122,11 @@ impl Side {
 
     /// The width that the hinge has now.
     fn width(&self, shared: &Shared<'_>) -> f64 {
-        self.mu.max(shared.delta)
+        self.mu.max(shared.terms.delta)
     }
 
     fn is_smoothed(&self, shared: &Shared<'_>) -> bool {
-        self.mu > shared.delta
+        self.mu > shared.terms.delta
     }
 
     fn is_finest(&self, shared: &Shared<'_>) -> bool {
@@ -145,7 +145,7 @@ impl Side {
         // were from 12 % better to 14 % worse.
         const NEARLY: f64 = 1.05;
         let twice: Vec<f64> = self.gamma.iter().map(|gamma| 2.0 * gamma - 1.0).collect();
-        let (penalty, width) = (shared.penalty(&self.theta), shared.delta);
+        let (penalty, width) = (shared.terms.penalty(&self.theta), shared.terms.delta);
         loss(shared, &twice, width) + 4.0 * penalty < NEARLY * (loss(shared, &self.gamma, width) + penalty)
     }
 
@@ -159,8 +159,8 @@ impl Side {
     pub(super) fn join(&mut self, shared: &Shared<'_>) {
         const LITTLE: f64 = 0.1;
         const PASSES: usize = 4;
-        let penalty = shared.penalty(&self.theta);
-        let exact = loss(shared, &self.gamma, shared.delta) + penalty;
+        let penalty = shared.terms.penalty(&self.theta);
+        let exact = loss(shared, &self.gamma, shared.terms.delta) + penalty;
         while !self.at_end && loss(shared, &self.gamma, self.width(shared)) + penalty - exact > LITTLE * exact {
             self.relax(shared, 0.5 * self.mu);
         }
@@ -197,14 +197,14 @@ impl Side {
                 }
             },
         );
-        let value = dot(&values, &shared.weights);
-        self.sums = LossSums { value, ..shared.dual_sums(lengths, &self.slopes) };
+        let value = dot(&values, &shared.terms.weights);
+        self.sums = LossSums { value, ..shared.terms.dual_sums(lengths, &self.slopes) };
         self.sign_slopes(shared);
     }
 
     /// From α = g′(γ) to ∂F/∂z.
     fn sign_slopes(&mut self, shared: &Shared<'_>) {
-        let rows = self.slopes.iter_mut().zip(&self.signs).zip(shared.weights.iter());
+        let rows = self.slopes.iter_mut().zip(&self.signs).zip(shared.terms.weights.iter());
         rows.for_each(|((slope, s), weight)| *slope *= -s * weight);
     }
 
@@ -212,17 +212,17 @@ impl Side {
     pub(super) fn take_gradient(&mut self, shared: &Shared<'_>, loss_grad: Vec<f64>, depth: usize) {
         self.loss_grad = loss_grad;
         self.grad.copy_from_slice(&self.loss_grad);
-        shared.add_bend(&self.theta, &mut self.grad);
-        let penalty = shared.penalty(&self.theta);
+        shared.terms.add_bend(&self.theta, &mut self.grad);
+        let penalty = shared.terms.penalty(&self.theta);
         self.value = self.sums.value + penalty;
         let mut objective = self.value;
         if self.is_smoothed(shared) {
             self.evaluations += 1;
-            objective = loss(shared, &self.gamma, shared.delta) + penalty;
+            objective = loss(shared, &self.gamma, shared.terms.delta) + penalty;
         }
         self.at_end = self.is_finest(shared) || self.value - objective <= 0.05 * shared.tol * objective;
         if self.bounded {
-            self.keep_bound(shared.bound(&self.sums, &self.loss_grad, depth));
+            self.keep_bound(shared.terms.bound(&self.sums, &self.loss_grad, depth));
         }
         if objective < self.best.objective {
             self.best.objective = objective;
@@ -242,30 +242,30 @@ impl Side {
     /// Replaces the slopes by those that the dual numbers stand for, moved so that the intercept has no gradient.
     pub(super) fn look_at_duals(&mut self, shared: &Shared<'_>, lengths: &[f64]) {
         self.slopes.iter_mut().zip(&self.dual).for_each(|(slope, v)| *slope = 0.5 * (1.0 + v));
-        if shared.intercept {
-            shared.balance(&self.signs, self.theta[shared.x.cols()], &mut self.slopes);
+        if shared.terms.intercept {
+            shared.terms.balance(&self.signs, self.theta[shared.x.cols()], &mut self.slopes);
         }
-        self.sums = shared.dual_sums(lengths, &self.slopes);
+        self.sums = shared.terms.dual_sums(lengths, &self.slopes);
         self.sign_slopes(shared);
     }
 
     /// The gradient that belongs to [`Side::look_at_duals`].
     pub(super) fn take_dual_gradient(&mut self, shared: &Shared<'_>, loss_grad: &[f64], depth: usize) {
-        self.keep_bound(shared.bound(&self.sums, loss_grad, depth));
+        self.keep_bound(shared.terms.bound(&self.sums, loss_grad, depth));
     }
 
     /// Proof for the current point with the loss as it is, in place of whatever was known.
     pub(super) fn look_exactly(&mut self, shared: &Shared<'_>, lengths: &[f64]) {
-        self.polish_intercept(shared, shared.delta, 0.0);
-        self.fill_slopes(shared, lengths, shared.delta);
+        self.polish_intercept(shared, shared.terms.delta, 0.0);
+        self.fill_slopes(shared, lengths, shared.terms.delta);
         self.evaluations += 1;
     }
 
     /// The gradient that belongs to [`Side::look_exactly`].
     pub(super) fn take_exact_gradient(&mut self, shared: &Shared<'_>, loss_grad: &[f64], depth: usize) {
-        self.best.objective = self.sums.value + shared.penalty(&self.theta);
+        self.best.objective = self.sums.value + shared.terms.penalty(&self.theta);
         self.best_theta.copy_from_slice(&self.theta);
-        self.keep_bound(shared.bound(&self.sums, loss_grad, depth));
+        self.keep_bound(shared.terms.bound(&self.sums, loss_grad, depth));
     }
 
     /// Goes back to the best point, to have it proven.
@@ -276,7 +276,7 @@ impl Side {
     /// Curvature of every row for the next step.
     pub(super) fn fill_curvature(&mut self, shared: &Shared<'_>) {
         let hinge = Hinge::new(self.width(shared));
-        let (h, gammas, duals, weights) = (&mut self.h, &self.gamma, &self.dual, &shared.weights);
+        let (h, gammas, duals, weights) = (&mut self.h, &self.gamma, &self.dual, &shared.terms.weights);
         vectorised(
             #[inline(always)]
             || {
@@ -295,7 +295,7 @@ impl Side {
     /// it prove nothing, however good the point.
     pub(super) fn most_left(&self, shared: &Shared<'_>) -> f64 {
         let enough = 0.02 * shared.tol * self.value;
-        if self.bounded { 4.0 * (shared.lambda + shared.epsilon) * enough } else { f64::INFINITY }
+        if self.bounded { 4.0 * (shared.terms.lambda + shared.terms.epsilon) * enough } else { f64::INFINITY }
     }
 
     /// Goes along the step, whose scores are column `number` of `columns`; `false` if none lowers the objective.
@@ -347,8 +347,11 @@ impl Side {
     fn search(&mut self, shared: &Shared<'_>, hinge: Hinge, slope: f64, moved: &[f64]) -> Option<(f64, f64)> {
         let mut values = vec![0.0; moved.len()];
         let mut slopes = vec![0.0; moved.len()];
-        let (start, linear, square) =
-            (shared.penalty(&self.theta), shared.penalty_product(&self.theta, &self.step), shared.penalty(&self.step));
+        let (start, linear, square) = (
+            shared.terms.penalty(&self.theta),
+            shared.terms.penalty_product(&self.theta, &self.step),
+            shared.terms.penalty(&self.step),
+        );
         let gammas = &self.gamma;
         let found = search(self.value, slope, 1.0, |t| {
             vectorised(
@@ -362,8 +365,8 @@ impl Side {
                 },
             );
             let penalty = start + t * (2.0 * linear + t * square);
-            let value = dot(&values, &shared.weights) + penalty;
-            (value, dot(&slopes, &shared.weights) + 2.0 * (linear + t * square))
+            let value = dot(&values, &shared.terms.weights) + penalty;
+            (value, dot(&slopes, &shared.terms.weights) + 2.0 * (linear + t * square))
         })?;
         self.evaluations += found.evaluations;
         Some((found.step, found.value))
@@ -372,14 +375,14 @@ impl Side {
     /// Moves the intercept to its optimum for the current weights until a bound pays at most `enough` for what is left of its gradient:
     /// a function of one number, whose slope rises.
     fn polish_intercept(&mut self, shared: &Shared<'_>, width: f64, enough: f64) {
-        if !shared.intercept {
+        if !shared.terms.intercept {
             return;
         }
         let hinge = Hinge::new(width);
         let start = self.theta[shared.x.cols()];
         let slope_bend = |t: f64| {
-            let (mut slope, mut bend) = (2.0 * shared.epsilon * (start + t), 2.0 * shared.epsilon);
-            for ((gamma, s), weight) in self.gamma.iter().zip(&self.signs).zip(shared.weights.iter()) {
+            let (mut slope, mut bend) = (2.0 * shared.terms.epsilon * (start + t), 2.0 * shared.terms.epsilon);
+            for ((gamma, s), weight) in self.gamma.iter().zip(&self.signs).zip(shared.terms.weights.iter()) {
                 let (rise, curve) = hinge.slope_bend(gamma - s * t);
                 slope -= weight * s * rise;
                 bend += weight * curve;
@@ -393,7 +396,7 @@ impl Side {
             if slope.abs() < least {
                 (best, least) = (t, slope.abs());
             }
-            if slope * slope <= 4.0 * shared.epsilon * enough || slope == 0.0 {
+            if slope * slope <= 4.0 * shared.terms.epsilon * enough || slope == 0.0 {
                 break;
             }
             if slope > 0.0 {
@@ -423,5 +426,5 @@ fn loss(shared: &Shared<'_>, gammas: &[f64], width: f64) -> f64 {
         #[inline(always)]
         || values.iter_mut().zip(gammas).for_each(|(value, gamma)| *value = hinge.value_slope(*gamma).0),
     );
-    dot(&values, &shared.weights)
+    dot(&values, &shared.terms.weights)
 }

@@ -1,5 +1,8 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
 use super::inverse::Plan;
 use super::*;
 
@@ -21,7 +24,8 @@ fn sparse(n: usize, d: usize) -> Features<'static> {
 
 fn shared<'a>(x: &'a Features<'a>, delta: f64, intercept: bool) -> Shared<'a> {
     let weights = numbers(x.rows(), 5).into_iter().map(|w| 1.1 + w).collect();
-    Shared { x, weights: Cow::Owned(weights), delta, lambda: 0.3, epsilon: 1e-2, intercept, tol: 1e-8, inexact: 0.0 }
+    let terms = Terms { weights: Cow::Owned(weights), delta, lambda: 0.3, epsilon: 1e-2, intercept, inexact: 0.0 };
+    Shared { x, terms, tol: 1e-8 }
 }
 
 /// Problem `number` at a point that is no optimum, with gradient and curvature.
@@ -44,7 +48,7 @@ fn product(shared: &Shared<'_>, h: &[f64], v: &[f64]) -> Vec<f64> {
         let score: f64 = v.iter().enumerate().map(|(j, v)| x(j) * v).sum();
         out.iter_mut().enumerate().for_each(|(j, out)| *out += h * score * x(j));
     }
-    shared.add_bend(v, &mut out);
+    shared.terms.add_bend(v, &mut out);
     out
 }
 
@@ -86,7 +90,7 @@ fn products_for_many_vectors_are_those_one_by_one() {
         let w: Vec<&[f64]> = w.iter().map(|w| &w[..]).collect();
         let v: Vec<&[f64]> = v.iter().map(|v| &v[..]).collect();
         for (k, mut bend) in products.bend(&w, &v).into_iter().enumerate() {
-            shared.add_bend(v[k], &mut bend);
+            shared.terms.add_bend(v[k], &mut bend);
             assert!(far(&bend, &product(&shared, w[k], v[k])) < 1e-11, "{k}");
         }
     }
@@ -152,14 +156,79 @@ fn bounds_are_below_every_value() {
         for seed in 0..50 {
             let mut alphas: Vec<f64> = numbers(25, seed).iter().map(|a| 0.5 * (1.0 + a)).collect();
             if seed % 2 == 0 {
-                shared.balance(&signs, 0.7, &mut alphas);
-                let sum = |k: usize| shared.weights[k] * signs[k] * alphas[k];
+                shared.terms.balance(&signs, 0.7, &mut alphas);
+                let sum = |k: usize| shared.terms.weights[k] * signs[k] * alphas[k];
                 assert!(((0..25).map(sum).sum::<f64>() - 0.014).abs() < 1e-12);
             }
-            let sums = shared.dual_sums(&shared.x.lengths(), &alphas);
-            let slopes: Vec<f64> = (0..25).map(|i| -signs[i] * shared.weights[i] * alphas[i]).collect();
-            let bound = shared.bound(&sums, &products.pull(&[&slopes])[0], products.depth(1));
+            let sums = shared.terms.dual_sums(&shared.x.lengths(), &alphas);
+            let slopes: Vec<f64> = (0..25).map(|i| -signs[i] * shared.terms.weights[i] * alphas[i]).collect();
+            let bound = shared.terms.bound(&sums, &products.pull(&[&slopes])[0], products.depth(1));
             assert!(bound <= best.certificate.objective, "{delta} {seed}: {bound}");
+        }
+    }
+}
+
+/// One random pair of classes: overlapping or not, weights and copies of rows included.
+fn random_pair(
+    n: usize,
+    d: usize,
+    gap: f64,
+    copies: usize,
+    values: &[f64],
+    weights: &[f64],
+) -> (Features<'static>, Vec<u32>, Vec<f64>) {
+    let mut rows: Vec<f64> =
+        (0..n * d).map(|at| values[at] + if (at / d).is_multiple_of(2) { gap } else { -gap }).collect();
+    (0..copies.min(n - 1)).for_each(|i| rows.copy_within(i * d..(i + 1) * d, (i + 1) * d));
+    let y = (0..n as u32).map(|i| i % 2).collect();
+    // Every seventh row has no weight.
+    let weights = (0..n).map(|i| if i % 7 == 3 { 0.0 } else { weights[i] }).collect();
+    (Features::dense(rows, n, d).unwrap(), y, weights)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, rng_seed: RngSeed::Fixed(7), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn moves_and_newton_steps_have_the_same_optimum(
+        n in 2..40usize,
+        d in 1..12usize,
+        gap in prop::sample::select(vec![0.0, 0.3, 2.0]),
+        copies in 0..4usize,
+        (lambda, epsilon) in (prop::sample::select(vec![1e-3, 0.5, 20.0]), prop::sample::select(vec![1e-6, 1e-2])),
+        intercept: bool,
+        values in prop::collection::vec(-1.0..1.0f64, 40 * 12),
+        weights in prop::collection::vec(0.1..3.0f64, 40),
+    ) {
+        let (x, y, all) = random_pair(n, d, gap, copies, &values, &weights);
+        let tol = 1e-8;
+        let classes = Classes::new(&x, &y, 2);
+        let order: Vec<u32> = classes.rows(0, 1).map(|i| i as u32).collect();
+        let weights: Vec<f64> = order.iter().map(|&i| all[i as usize]).collect();
+        let terms = Terms { weights: weights.into(), delta: 0.0, lambda, epsilon, intercept, inexact: 0.0 };
+        let moved = classes.solve(0, 1, &terms, tol);
+        let x = x.take_rows(&order);
+        let shared = Shared { x: &x, terms, tol };
+        let limits = Limits { tol, max_iter: 500, seed: 0, proof: true };
+        let signs = order.iter().map(|&i| if y[i as usize] == 0 { 1.0 } else { -1.0 }).collect();
+        let start = vec![0.0; shared.width()];
+        let go_on = &mut |_: &[Progress]| ControlFlow::Continue(());
+        let stepped = minimize(&shared, vec![signs], &start, &limits, go_on).unwrap().remove(0).certificate;
+        // Narrow data with many rows are left to Newton steps.
+        if let Some(moved) = moved {
+            // Values are rounded, bounds are not above the optimum.
+            let below = |bound: Option<f64>, value: f64| bound.unwrap() <= (1.0 + 1e-14) * value;
+            prop_assert!(below(moved.certificate.lower_bound, stepped.objective), "{:?} {stepped:?}", moved.certificate);
+            prop_assert!(below(stepped.lower_bound, moved.certificate.objective), "{:?} {stepped:?}", moved.certificate);
+            let apart = (moved.certificate.objective - stepped.objective).abs();
+            if moved.stop == Stop::Converged {
+                prop_assert!(apart <= 2.0 * tol * stepped.objective, "{:?} {stepped:?}", moved.certificate);
+            } else {
+                // Only penalties that hardly bend take too many moves.
+                prop_assert!(lambda < 0.1, "{:?}", moved.certificate);
+            }
+        } else {
+            prop_assert!(n > 2 * d, "{n} {d}");
         }
     }
 }
