@@ -52,16 +52,18 @@ impl<'a> Hinges<'a> {
         start: &[f64],
         tally: &Mutex<Tally<'_, '_>>,
     ) -> Result<Vec<Solution>> {
-        let columns = sides.len();
-        let problems = (0..columns).map(|number| Problem {
-            number,
-            side: sides[number],
-            start: start.iter().skip(number).step_by(columns).copied().collect(),
-        });
-        let mut found: Vec<Option<Solution>> = vec![None; columns];
-        let mut open: Vec<Problem> = problems.collect();
-        if self.spec.scheme == Scheme::OneVsOne && self.delta == 0.0 && self.max_iter() > 0 {
-            open = self.solve_few_rows(open, &mut found, tally);
+        let few = self.spec.scheme == Scheme::OneVsOne && self.delta == 0.0 && self.max_iter() > 0;
+        let mut found = if few { self.solve_few_rows(sides, tally) } else { vec![None; sides.len()] };
+        let mut open = Vec::new();
+        for (number, (&side, part)) in sides.iter().zip(&mut found).enumerate() {
+            let given = || start.iter().skip(number).step_by(sides.len()).copied().collect();
+            match part.take() {
+                Some(proven) if proven.stop == Stop::Converged => *part = Some(proven),
+                Some(near) if near.certificate.objective.is_finite() => {
+                    open.push(Problem { number, side, start: near.theta });
+                }
+                _ => open.push(Problem { number, side, start: given() }),
+            }
         }
         let numbers: Vec<usize> = open.iter().map(|problem| problem.number).collect();
         for (number, part) in numbers.into_iter().zip(self.solve_reduced(open, tally)?) {
@@ -70,17 +72,12 @@ impl<'a> Hinges<'a> {
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// Solves pairs of classes with few rows, and returns the others. Those that were not proven start where it came to.
-    fn solve_few_rows(
-        &self,
-        mut problems: Vec<Problem>,
-        found: &mut [Option<Solution>],
-        tally: &Mutex<Tally<'_, '_>>,
-    ) -> Vec<Problem> {
+    /// Solves pairs of classes with few rows, with or without a proof; `None` for the others.
+    fn solve_few_rows(&self, sides: &[(usize, Option<usize>)], tally: &Mutex<Tally<'_, '_>>) -> Vec<Option<Solution>> {
         let classes = Classes::new(self.data.x(), self.data.y(), self.data.classes().len());
         let tally = || tally.lock().unwrap_or_else(PoisonError::into_inner);
-        let solve = |problem: &Problem| {
-            let (k, l) = (problem.side.0, problem.side.1?);
+        let solve = |(number, &(k, against)): (usize, &(usize, Option<usize>))| {
+            let l = against?;
             if tally().stopped {
                 return None;
             }
@@ -88,20 +85,11 @@ impl<'a> Hinges<'a> {
             let part = classes.solve(k, l, &self.terms(Cow::Owned(weights), 0.0), self.spec.tol)?;
             if part.stop == Stop::Converged {
                 // Who wants to stop is heard before the next pair.
-                let _ = tally().step(problem.number, &progress(&part));
+                let _ = tally().step(number, &progress(&part));
             }
             Some(part)
         };
-        let parts: Vec<Option<Solution>> = problems.par_iter().map(solve).collect();
-        for (problem, part) in problems.iter_mut().zip(parts) {
-            match part {
-                Some(part) if part.stop == Stop::Converged => found[problem.number] = Some(part),
-                Some(part) if part.certificate.objective.is_finite() => problem.start = part.theta,
-                _ => {}
-            }
-        }
-        problems.retain(|problem| found[problem.number].is_none());
-        problems
+        sides.par_iter().enumerate().map(solve).collect()
     }
 
     /// Solves problems in the row space of the data, where that is smaller.
