@@ -182,20 +182,70 @@ pub(crate) fn csr_t_mul_add<F: Copy + Into<f64>>(
     );
 }
 
-/// `y += a·x`.
-pub(crate) fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
-    y.iter_mut().zip(x).for_each(|(y, x)| *y += a * x);
+/// Vectors of so many numbers are worth the call of a function that is compiled for the widest registers.
+const LONG: usize = 256;
+
+/// `f` on every pair of numbers.
+#[inline(always)]
+fn each(y: &mut [f64], x: &[f64], f: impl Fn(&mut f64, f64)) {
+    if y.len() < LONG {
+        y.iter_mut().zip(x).for_each(|(y, x)| f(y, *x));
+    } else {
+        vectorised(
+            #[inline(always)]
+            || y.iter_mut().zip(x).for_each(|(y, x)| f(y, *x)),
+        );
+    }
 }
 
-/// `⟨x, y⟩`, summed in four fixed lanes.
+/// `y += a·x`.
+pub(crate) fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
+    each(
+        y,
+        x,
+        #[inline(always)]
+        |y, x| *y += a * x,
+    );
+}
+
+/// `y = x + a·y`.
+pub(crate) fn xpay(x: &[f64], a: f64, y: &mut [f64]) {
+    each(
+        y,
+        x,
+        #[inline(always)]
+        |y, x| *y = x + a * *y,
+    );
+}
+
+/// `⟨x, y⟩`, summed in fixed lanes.
 pub(crate) fn dot(x: &[f64], y: &[f64]) -> f64 {
-    let mut lanes = [0.0; 4];
-    let (xs, ys) = (x.chunks_exact(4), y.chunks_exact(4));
+    if x.len() < LONG {
+        return dot_in_lanes::<4>(x, y);
+    }
+    let mut sum = 0.0;
+    vectorised(
+        #[inline(always)]
+        || sum = dot_in_lanes::<32>(x, y),
+    );
+    sum
+}
+
+#[inline(always)]
+fn dot_in_lanes<const LANES: usize>(x: &[f64], y: &[f64]) -> f64 {
+    let mut lanes = [0.0; LANES];
+    let (xs, ys) = (x.chunks_exact(LANES), y.chunks_exact(LANES));
     let tail: f64 = xs.remainder().iter().zip(ys.remainder()).map(|(a, b)| a * b).sum();
     for (x, y) in xs.zip(ys) {
-        (0..4).for_each(|l| lanes[l] += x[l] * y[l]);
+        (0..LANES).for_each(|l| lanes[l] += x[l] * y[l]);
     }
-    (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]) + tail
+    // In pairs, pairs of pairs, and so on.
+    let mut left = LANES;
+    while left > 1 {
+        left /= 2;
+        (0..left).for_each(|l| lanes[l] += lanes[left + l]);
+    }
+    lanes[0] + tail
 }
 
 #[cfg(test)]

@@ -102,7 +102,8 @@ impl Pairwise {
         let (mut u, mut parts) = (vec![0.0; d], vec![0.0; d]);
         pairs(classes, |pair, k, l| {
             let (a, b) = (&vectors[k * d..(k + 1) * d], &vectors[l * d..(l + 1) * d]);
-            u.iter_mut().zip(a.iter().zip(b)).for_each(|(u, (a, b))| *u = a - b);
+            u.copy_from_slice(a);
+            axpy(-1.0, b, &mut u);
             let r = self.length(&u, &mut parts);
             f(pair, k, l, &mut u, &mut parts, r);
         });

@@ -1,6 +1,6 @@
 //! Preconditioned conjugate gradients.
 
-use crate::kernel::{axpy, dot};
+use crate::kernel::{axpy, dot, xpay};
 
 /// Most products per solve; a step from a truncated solve is still a descent direction.
 const MOST: usize = 250;
@@ -53,7 +53,7 @@ pub(crate) fn solve(
         let next = dot(&residual, &scaled);
         let keep = next / rho;
         rho = next;
-        direction.iter_mut().zip(&scaled).for_each(|(d, s)| *d = s + keep * *d);
+        xpay(&scaled, keep, &mut direction);
     }
     Done { products: MOST, goal }
 }
