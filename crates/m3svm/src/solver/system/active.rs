@@ -164,7 +164,7 @@ impl Active {
         let (speed, easy) = if a.risk.x.is_sparse() && self.exactly {
             (10.0, 5)
         } else if cached {
-            (0.75, 12)
+            (0.5, 12)
         } else if matches!(self.rows, Chosen::Single(_)) {
             (1.0, 12)
         } else {
