@@ -8,26 +8,37 @@ use crate::lanes::Lanes;
 /// Larger rooms are not kept, 4 MB in double precision.
 const MOST: usize = 1 << 19;
 
+/// Where the numbers begin is a multiple of this, a line of the cache: vectors that lie across two lines are read twice.
+const LINE: usize = 64;
+
 /// Numbers in the room that this thread keeps, or in a new one where that is in use.
 #[derive(Debug)]
-pub(crate) struct Spare<T: Lanes>(Vec<T>);
+pub(crate) struct Spare<T: Lanes> {
+    room: Vec<T>,
+    /// What comes before the first line.
+    unused: usize,
+}
 
 impl<T: Lanes> Spare<T> {
     /// `len` zeros.
     pub(crate) fn zeros(len: usize) -> Self {
+        let all = len + LINE / size_of::<T>();
         let mut room = T::kept().take();
-        if room.capacity() < len {
-            return Self(vec![T::default(); len]);
+        if room.capacity() < all {
+            room = vec![T::default(); all];
+        } else {
+            room.clear();
+            room.resize(all, T::default());
         }
-        room.clear();
-        room.resize(len, T::default());
-        Self(room)
+        let unused = room.as_ptr().align_offset(LINE).min(all - len);
+        room.truncate(unused + len);
+        Self { room, unused }
     }
 }
 
 impl<T: Lanes> Drop for Spare<T> {
     fn drop(&mut self) {
-        let room = std::mem::take(&mut self.0);
+        let room = std::mem::take(&mut self.room);
         // At the end of a thread there may be nothing left to keep it in; the room is then freed.
         let _ = T::kept().try_with(|kept| {
             if room.capacity() <= MOST && room.capacity() > kept.borrow().capacity() {
@@ -41,13 +52,13 @@ impl<T: Lanes> Deref for Spare<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        &self.0
+        &self.room[self.unused..]
     }
 }
 
 impl<T: Lanes> DerefMut for Spare<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        &mut self.0
+        &mut self.room[self.unused..]
     }
 }
 
@@ -67,5 +78,14 @@ mod tests {
         let again = Spare::<f64>::zeros(500);
         assert_eq!((again.as_ptr(), again.len()), (first, 500));
         assert!(again.iter().all(|v| *v == 0.0));
+    }
+
+    #[test]
+    fn rooms_begin_with_a_line_of_the_cache() {
+        for len in [0, 1, 7, 64, 1000, 100_000] {
+            let (double, single) = (Spare::<f64>::zeros(len), Spare::<f32>::zeros(len));
+            assert_eq!((double.len(), single.len()), (len, len));
+            assert_eq!((double.as_ptr() as usize % LINE, single.as_ptr() as usize % LINE), (0, 0), "{len}");
+        }
     }
 }
