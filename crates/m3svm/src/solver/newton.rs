@@ -28,6 +28,10 @@ pub(super) const FINEST: f64 = 1e-14;
 /// Smoothing below which systems are solved in double precision throughout: weights of rows go up to 1/μ.
 const PRECISE: f64 = 1e-3;
 
+/// A tolerance for which matrices from sums in single precision are good enough. Who asks for a tighter one wants weights of more digits than
+/// a last step from such a matrix leaves.
+const LOOSE: f64 = 1e-7;
+
 /// A step that was cut to less than this share has lost the path, which is then looked for where it is so much wider, and not left again
 /// in cuts of the smoothing below `CAREFUL`.
 const LOST: f64 = 0.05;
@@ -338,7 +342,7 @@ impl<'a> Path<'a> {
         let exactly = self.closing && matches!(loss.shape(), Shape::Star | Shape::Simplex);
         let most = if exactly { 0.02 * self.tol * self.value } else { f64::INFINITY };
         let fine = self.mu < PRECISE;
-        let rest = Rest { most, precise: exactly || fine, roughly: !fine };
+        let rest = Rest { most, precise: exactly || fine, roughly: !fine && self.tol >= LOOSE };
         let Some(solve) = self.system.solve(&matrix, &self.grad, forcing, &rest, &mut self.step, go_on) else {
             return false;
         };
