@@ -12,7 +12,7 @@ use crate::rounding::of_sum;
 pub struct Certificate {
     /// F at the returned point.
     pub objective: f64,
-    /// A value that no point can go below; `None` where the problem is not convex (p < 1).
+    /// A value that no point can go below; `None` where the problem is not convex (p < 1), or where none was asked for.
     pub lower_bound: Option<f64>,
 }
 

@@ -41,7 +41,7 @@ impl<T: Lanes> Drop for Spare<T> {
         let room = std::mem::take(&mut self.room);
         // At the end of a thread there may be nothing left to keep it in; the room is then freed.
         let _ = T::kept().try_with(|kept| {
-            if room.capacity() <= MOST && room.capacity() > kept.borrow().capacity() {
+            if room.capacity() <= MOST + LINE && room.capacity() > kept.borrow().capacity() {
                 kept.replace(room);
             }
         });

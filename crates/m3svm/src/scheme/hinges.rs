@@ -83,10 +83,9 @@ impl<'a> Hinges<'a> {
             }
             let weights = classes.rows(k, l).map(|i| self.weights.map_or(1.0, |w| w[i])).collect();
             let part = classes.solve(k, l, &self.terms(Cow::Owned(weights), 0.0), self.spec.tol)?;
-            if part.stop == Stop::Converged {
-                // Who wants to stop is heard before the next pair.
-                let _ = tally().step(number, &progress(&part));
-            }
+            // Who wants to stop is heard before the next pair.
+            let inner = part.stop != Stop::Converged;
+            let _ = tally().step(number, &Progress { inner, ..progress(&part) });
             Some(part)
         };
         sides.par_iter().enumerate().map(solve).collect()

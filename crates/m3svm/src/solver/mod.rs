@@ -94,7 +94,8 @@ pub struct Limits {
     pub max_iter: usize,
     /// Seed of everything random (mini-batches).
     pub seed: u64,
-    /// Whether `tol` must be proven by a lower bound. If not, Newton also stops where its last step says that so little is left.
+    /// Whether `tol` must be proven by a lower bound. If not, Newton computes no bounds and stops where
+    /// its last step says that so little is left.
     pub proof: bool,
 }
 

@@ -66,7 +66,7 @@ impl Newton {
             let gap = path.best_gap();
             let near = path.at_end && path.left(limits.proof) <= limits.tol * path.value.abs();
             let settled = match gap {
-                Some(gap) if limits.proof || !near => gap <= limits.tol,
+                Some(gap) => gap <= limits.tol,
                 None if limits.proof && risk.penalty.convex() => false,
                 _ => near,
             };
@@ -424,6 +424,9 @@ impl<'a> Path<'a> {
             self.best.lower_bound = self.best.lower_bound.into_iter().chain(known).reduce(f64::max);
             self.evaluations += 1;
         }
+        // Steps without a bound cannot tell an optimum that rounding hides from a dead end.
+        let proven = !self.proof && stop == Stop::NoProgress && self.best_gap().is_some_and(|gap| gap <= self.tol);
+        let stop = if proven { Stop::Converged } else { stop };
         Solution {
             theta: self.best_theta,
             certificate: Certificate::new(self.best.objective, self.best.lower_bound),

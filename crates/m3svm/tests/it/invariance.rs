@@ -151,12 +151,34 @@ fn units_of_features_do_not_matter_however_odd() {
         }
         let square = unit * unit;
         let settings = spec(hinge(0.01), pairwise(1e-3 * square, 2.0));
-        Spec { intercept: false, epsilon: 1e-4 * square, tol: 1e-8, ..settings }.fit(&scaled.dense()).unwrap()
+        Spec { intercept: false, epsilon: 1e-4 * square, tol: 1e-7, ..settings }.fit(&scaled.dense()).unwrap()
     };
     for last in [1.0, 1e-4, 1e4] {
         let usual = fit(1.0, last);
         for unit in [1e-3, 1e10, 1e20, 1e25] {
             same(&usual, &fit(unit, last), &format!("unit {unit:e}, last feature {last:e}"));
         }
+    }
+}
+
+/// Sums in single precision cannot tell features that differ in their seventh digit; steps from them must not be taken for good ones.
+#[test]
+fn features_that_are_nearly_the_same_do_not_mislead_a_loose_tolerance() {
+    let mut problem = Problem::random(84, 120, 5, 3);
+    let mut random = Random::new(85);
+    for row in problem.x.chunks_exact_mut(5) {
+        row[3] = row[1] + 1e-4 * random.normal();
+        row[4] = row[2] + 1e-5 * random.normal();
+    }
+    for lambda in [1e-9, 1e-6, 1e-3] {
+        let fit = |tol| {
+            Spec { epsilon: 1e-9, tol, ..spec(hinge(0.01), pairwise(lambda, 2.0)) }.fit(&problem.dense()).unwrap()
+        };
+        let (loose, tight) = (fit(1e-6), fit(1e-8));
+        assert_eq!(loose.training().stop, Stop::Converged, "{lambda:e}: {:?}", loose.certificate());
+        let apart = loose.certificate().objective / tight.certificate().objective - 1.0;
+        assert!(apart <= 1e-6, "{lambda:e}: {apart:e}");
+        let (few, many) = (loose.training().iterations, tight.training().iterations);
+        assert!(few <= many + 5, "{lambda:e}: {few} {many}");
     }
 }

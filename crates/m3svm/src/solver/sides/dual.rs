@@ -54,7 +54,7 @@ pub(super) struct Products {
 }
 
 impl Products {
-    /// Of so many rows; `fill` writes them into rows of the given stride, below the diagonal at least.
+    /// Of as many rows as there are weights; `fill` writes all of them, into rows of the given stride.
     pub(super) fn new(terms: &Terms<'_>, fill: impl FnOnce(usize, &mut [f64])) -> Self {
         let rows = terms.weights.len();
         let stride = (rows + 1).next_multiple_of(LANES);

@@ -104,7 +104,10 @@ fn prove(
     parts: [&Features<'static>; 2],
     signs: &[f64],
 ) -> (Certificate, Vec<f64>) {
-    let (beta, intercept) = (dual.beta(), dual.intercept());
+    let intercept = dual.intercept();
+    // Moves leave rounding beyond the bounds. What is proven must be one point within them.
+    let within = |((beta, s), weight): ((&f64, &f64), &f64)| s * (s * beta).clamp(0.0, *weight);
+    let beta: Vec<f64> = dual.beta().iter().zip(signs).zip(terms.weights.iter()).map(within).collect();
     let first = parts[0].rows();
     let spans = [0..first, first..signs.len()];
     let mut pulled = vec![0.0; parts[0].cols()];

@@ -21,6 +21,9 @@ use crate::risk::Risk;
 /// at 1e-6 stalls the path.
 const NEGLIGIBLE: f64 = 1e-14;
 
+/// Shares of a sum in single precision below this are rounding.
+const ROUNDED: f64 = 32.0 * f32::EPSILON as f64;
+
 /// Buffers for forming and factoring, kept between steps.
 pub(crate) struct Dense {
     /// Rows of each class.
@@ -52,7 +55,7 @@ impl Dense {
         let means = if lump { means(risk, &members, width) } else { Vec::new() };
         let by_class = means.is_empty() && risk.loss.shape() == Shape::Star && width <= ClassSums::WIDEST;
         let sums = members.iter().filter(|_| by_class).map(|_| ClassSums::default()).collect();
-        let kept = by_class && fit_into_cache(width, risk.x.rows());
+        let kept = by_class && width > 0 && fit_into_cache(width, risk.x.rows());
         let matrix = Vec::new();
         Self { members, means, matrix, sums, kept, single: None, double: None, doubtful: false, width, lift: 0.0 }
     }
@@ -81,7 +84,11 @@ impl Dense {
         if roughly && self.kept && !self.doubtful {
             self.lift = 0.0;
             self.form(a, true);
-            if factor(&mut self.matrix, size) {
+            let diagonal: Vec<f64> = (0..size).map(|j| self.matrix[j * size + j]).collect();
+            let done = factor(&mut self.matrix, size);
+            // A pivot that is next to nothing of its diagonal entry is made of the rounding of the sums.
+            let sound = |(j, entry): (usize, &f64)| self.matrix[j * size + j].powi(2) > ROUNDED * entry;
+            if done && diagonal.iter().enumerate().all(sound) {
                 return true;
             }
             self.doubtful = true;

@@ -61,9 +61,9 @@ pub(crate) struct System {
 /// What a solve may leave over of the gradient: so much that the lower bound of the duals after the step loses at most `most` by it.
 pub(crate) struct Rest {
     pub(crate) most: f64,
-    /// Whether single precision is out of the question, as where weights of rows differ by more than its digits.
+    /// Whether single precision is out of the question for conjugate gradients, as where weights of rows differ by more than its digits.
     pub(crate) precise: bool,
-    /// Whether a matrix whose sums are rounded to single precision is good enough.
+    /// Whether a factored matrix may come from sums in single precision.
     pub(crate) roughly: bool,
 }
 
