@@ -52,7 +52,7 @@ impl<'a> Hinges<'a> {
         start: &[f64],
         tally: &Mutex<Tally<'_, '_>>,
     ) -> Result<Vec<Solution>> {
-        let few = self.spec.scheme == Scheme::OneVsOne && self.delta == 0.0 && self.max_iter() > 0;
+        let few = self.spec.scheme == Scheme::OneVsOne && self.delta == 0.0;
         let mut found = if few { self.solve_few_rows(sides, tally) } else { vec![None; sides.len()] };
         let mut open = Vec::new();
         for (number, (&side, part)) in sides.iter().zip(&mut found).enumerate() {

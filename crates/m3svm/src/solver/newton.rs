@@ -64,7 +64,7 @@ impl Newton {
                 return Err(Error::Diverged { iteration: path.iterations });
             }
             let gap = path.best_gap();
-            let near = path.at_end && path.left(limits.proof) <= limits.tol * path.value.abs();
+            let near = path.at_end && path.left() <= limits.tol * path.value.abs();
             let settled = match gap {
                 Some(gap) => gap <= limits.tol,
                 None if limits.proof && risk.penalty.convex() => false,
@@ -314,9 +314,9 @@ impl<'a> Path<'a> {
 
     /// A guess at how far the value is from the optimum, never of a step that failed. So much was left before the last step, roughly; what
     /// its model did not foresee is more than is left after it, unless by chance. Without a proof to follow, stay on the safe side.
-    fn left(&self, proof: bool) -> f64 {
+    fn left(&self) -> f64 {
         match self.stalled {
-            _ if proof => self.decrement,
+            _ if self.proof => self.decrement,
             0 => self.decrement.min(self.surprise.max(0.1 * self.decrement)) / 0.3,
             _ => f64::INFINITY,
         }

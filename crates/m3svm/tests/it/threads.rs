@@ -68,25 +68,25 @@ fn the_number_of_threads_changes_no_bit_of_a_decomposition() {
     }
 }
 
+fn assert_same_on_any_number_of_threads(data: &Dataset<'_>) {
+    let spec = spec(hinge(0.01), pairwise(1e-2, 4.0));
+    let one = bits(&fit(&spec, data, 1));
+    for threads in [2, 3, 5] {
+        assert!(one == bits(&fit(&spec, data, threads)), "{threads} threads");
+    }
+}
+
 #[test]
 fn the_reduction_to_the_row_space_does_not_depend_on_the_threads() {
     let data = Problem::random(107, 250, 700, 5).dense();
-    let spec = spec(hinge(0.01), pairwise(1e-2, 4.0));
-    let one = bits(&fit(&spec, &data, 1));
-    for threads in [2, 3, 5] {
-        assert!(one == bits(&fit(&spec, &data, threads)), "{threads} threads");
-    }
+    assert_same_on_any_number_of_threads(&data);
 }
 
 #[test]
 fn a_large_factorisation_does_not_depend_on_the_threads() {
     // (80 + 1)·(5 − 1) = 324 unknowns: large enough for a parallel factorisation.
     let data = Problem::random(102, 1000, 80, 5).dense();
-    let spec = spec(hinge(0.01), pairwise(1e-2, 4.0));
-    let one = bits(&fit(&spec, &data, 1));
-    for threads in [2, 3, 5] {
-        assert!(one == bits(&fit(&spec, &data, threads)), "{threads} threads");
-    }
+    assert_same_on_any_number_of_threads(&data);
 }
 
 #[test]
