@@ -114,7 +114,9 @@ impl Features<'_> {
 }
 
 impl Block<'_> {
-    fn row(&self, i: usize) -> Row<'_> {
+    /// A row, counted from the first of the block.
+    #[inline]
+    pub(crate) fn row(&self, i: usize) -> Row<'_> {
         let span = i * self.cols..(i + 1) * self.cols;
         match self.rows {
             Stored::Double(v) => Row::Double(&v[span]),

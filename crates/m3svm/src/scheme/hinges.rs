@@ -13,7 +13,7 @@ use crate::loss::AnyLoss;
 use crate::penalty::AnyPenalty;
 use crate::reduce::Reduction;
 use crate::risk::Risk;
-use crate::solver::sides::{self, Classes, Shared, Terms, WatchAll};
+use crate::solver::sides::{self, Classes, Shared, Terms, WatchAll, descent};
 use crate::solver::{AnySolver, Limits, Newton, Progress, Solution, Stop};
 use crate::spec::Spec;
 
@@ -52,8 +52,11 @@ impl<'a> Hinges<'a> {
         start: &[f64],
         tally: &Mutex<Tally<'_, '_>>,
     ) -> Result<Vec<Solution>> {
-        let few = self.spec.scheme == Scheme::OneVsOne && self.delta == 0.0;
-        let mut found = if few { self.solve_few_rows(sides, tally) } else { vec![None; sides.len()] };
+        let mut found = match self.spec.scheme {
+            Scheme::OneVsOne if self.delta == 0.0 => self.solve_few_rows(sides, tally),
+            Scheme::OneVsRest if self.suits_descent(start) => self.descend(sides, tally),
+            _ => vec![None; sides.len()],
+        };
         let mut open = Vec::new();
         for (number, (&side, part)) in sides.iter().zip(&mut found).enumerate() {
             let given = || start.iter().skip(number).step_by(sides.len()).copied().collect();
@@ -86,6 +89,35 @@ impl<'a> Hinges<'a> {
             // Who wants to stop is heard before the next pair.
             let inner = part.stop != Stop::Converged;
             let _ = tally().step(number, &Progress { inner, ..progress(&part) });
+            Some(part)
+        };
+        sides.par_iter().enumerate().map(solve).collect()
+    }
+
+    /// Descent keeps no intercept, counts no Newton steps and cannot begin where others have ended.
+    fn suits_descent(&self, start: &[f64]) -> bool {
+        let Spec { intercept, epsilon, max_iter, solver, .. } = *self.spec;
+        let is_plain = self.delta == 0.0 && !intercept && self.lambda + epsilon > 0.0;
+        let is_free = matches!(solver, AnySolver::Auto) && max_iter.is_none();
+        is_plain && is_free && self.data.x().is_sparse() && start.iter().all(|w| *w == 0.0)
+    }
+
+    /// Solves classes against the rest by descent in the dual, with or without a proof.
+    fn descend(&self, sides: &[(usize, Option<usize>)], tally: &Mutex<Tally<'_, '_>>) -> Vec<Option<Solution>> {
+        let (x, y) = (self.data.x(), self.data.y());
+        let weights = self.weights.map_or_else(|| vec![1.0; y.len()].into(), Cow::Borrowed);
+        let (terms, lengths) = (self.terms(weights, 0.0), x.lengths());
+        let tally = || tally.lock().unwrap_or_else(PoisonError::into_inner);
+        let solve = |(number, &(k, _)): (usize, &(usize, Option<usize>))| {
+            let signs: Vec<f64> = y.iter().map(|&y| sign(y as usize == k)).collect();
+            // Who wants to stop is heard while it goes on.
+            let go_on = || {
+                let mut tally = tally();
+                let now = Progress { inner: true, ..tally.parts[number] };
+                tally.step(number, &now).is_continue()
+            };
+            let part = descent::solve(x, &lengths, &signs, &terms, (self.spec.tol, self.spec.seed), &go_on);
+            let _ = tally().step(number, &progress(&part));
             Some(part)
         };
         sides.par_iter().enumerate().map(solve).collect()

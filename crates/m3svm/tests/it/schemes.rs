@@ -1,9 +1,9 @@
 //! One-vs-rest and one-vs-one: many problems of two classes behind one model.
 
-use m3svm::penalty::PairwiseRidge;
+use m3svm::penalty::{PairwiseRidge, Ridge};
 use m3svm::{AnyPenalty, Features, Method, Model, Scaling, Scheme, Spec, Stop};
 
-use crate::common::{Problem, apart, far, hinge, none};
+use crate::common::{Problem, apart, far, hinge, newton, none};
 
 fn schemes() -> [Method; 2] {
     [Method::Ovr, Method::Ovo]
@@ -170,6 +170,33 @@ fn an_interrupted_decomposition_returns_what_it_has() {
         let model = model.unwrap();
         assert_eq!(model.training().stop, Stop::Interrupted);
         assert!(calls >= 1 && model.certificate().lower_bound.is_some());
+    }
+}
+
+#[test]
+fn sparse_rows_without_intercepts_have_the_optimum_of_newton_steps() {
+    for lambda in [0.01, 1.0] {
+        let problem = Problem::random(8, 300, 40, 5).weighted(2);
+        let spec = Spec {
+            loss: hinge(0.0),
+            penalty: AnyPenalty::Ridge(Ridge { lambda }),
+            intercept: false,
+            tol: 1e-9,
+            ..Method::Ovr.spec()
+        };
+        let steps = Spec { solver: newton(), ..spec.clone() };
+        let [model, other] = [&spec, &steps].map(|spec| spec.fit(&problem.csr()).unwrap());
+        assert_ne!(model.training().iterations, other.training().iterations, "both took the same way");
+        for model in [&model, &other] {
+            assert_eq!(model.training().stop, Stop::Converged, "{lambda} {:?}", model.certificate());
+        }
+        let [one, two] = [&model, &other].map(|m| m.certificate().objective);
+        assert!(apart(one, two) < 2e-9, "{lambda}: {one} {two}");
+        assert!(far(model.weights(), other.weights()) < 1e-3);
+        // One that is stopped has something to show.
+        let stopped = spec.fit_watched(&problem.csr(), None, &mut |_| std::ops::ControlFlow::Break(())).unwrap();
+        assert_eq!(stopped.training().stop, Stop::Interrupted);
+        assert!(stopped.certificate().lower_bound.is_some_and(|bound| bound <= one));
     }
 }
 

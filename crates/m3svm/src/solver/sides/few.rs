@@ -1,15 +1,20 @@
 //! Pairs of classes with few rows: solved through the products of rows, most of which many pairs share.
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 
 use super::Terms;
 use super::dual::{Dual, Products};
-use crate::certificate::Certificate;
+use super::proof::prove;
 use crate::features::Features;
 use crate::solver::{Solution, Stop};
 
 /// Most rows of a pair: with more, moves wait for memory.
 const MOST_ROWS: usize = 1000;
+
+/// Most products of rows that are kept for all pairs of their class (half a gigabyte). Beyond, every pair makes its own.
+const MOST_KEPT: usize = 1 << 26;
 
 /// The rows of every class, and their products.
 pub(crate) struct Classes<'a> {
@@ -19,22 +24,41 @@ pub(crate) struct Classes<'a> {
 
 struct Class {
     rows: Vec<u32>,
-    /// Rows and products of rows of this class, unless no pair needs them.
-    made: Option<(Features<'static>, Vec<f64>)>,
+    /// What pairs need of this class, unless none does.
+    made: Option<Made>,
+}
+
+struct Made {
+    x: Features<'static>,
+    /// All products of rows, unless they are too many to be kept.
+    gram: Option<Vec<f64>>,
+}
+
+impl Made {
+    fn gram(&self) -> Cow<'_, [f64]> {
+        self.gram.as_deref().map_or_else(|| self.x.gram().into(), Cow::from)
+    }
 }
 
 impl<'a> Classes<'a> {
     pub(crate) fn new(x: &'a Features<'a>, y: &[u32], classes: usize) -> Self {
+        Self::keeping(MOST_KEPT, x, y, classes)
+    }
+
+    /// Keeps at most such a number of products.
+    pub(super) fn keeping(most: usize, x: &'a Features<'a>, y: &[u32], classes: usize) -> Self {
         let mut rows = vec![Vec::new(); classes];
         y.iter().enumerate().for_each(|(i, k)| rows[*k as usize].push(i as u32));
         let parts = rows.into_iter().map(|rows| Class { rows, made: None }).collect();
         let mut all = Self { x, parts };
         let needed = |k: usize| (0..classes).any(|l| l != k && all.most_moves(k, l).is_some());
         let needed: Vec<bool> = (0..classes).map(needed).collect();
+        let products: usize =
+            all.parts.iter().zip(&needed).filter(|(_, n)| **n).map(|(c, _)| c.rows.len().pow(2)).sum();
         all.parts.par_iter_mut().zip(needed).filter(|(_, needed)| *needed).for_each(|(class, _)| {
             let x = x.take_double(&class.rows);
-            let gram = x.gram();
-            class.made = Some((x, gram));
+            let gram = (products <= most).then(|| x.gram());
+            class.made = Some(Made { x, gram });
         });
         all
     }
@@ -47,11 +71,12 @@ impl<'a> Classes<'a> {
     /// Class k against class l; `None` where Newton steps are the better way. It may end without a proof.
     pub(crate) fn solve(&self, k: usize, l: usize, terms: &Terms<'_>, tol: f64) -> Option<Solution> {
         let mut left = self.most_moves(k, l)?;
-        let ((own, own_gram), (others, others_gram)) = (self.parts[k].made.as_ref()?, self.parts[l].made.as_ref()?);
+        let (mine, theirs) = (self.parts[k].made.as_ref()?, self.parts[l].made.as_ref()?);
+        let (own, others) = (&mine.x, &theirs.x);
         let (first, rows) = (own.rows(), own.rows() + others.rows());
         let products = Products::new(terms, |stride, out| {
-            write_square(own_gram, 0, stride, out);
-            write_square(others_gram, first, stride, &mut out[first * stride..]);
+            write_square(&mine.gram(), 0, stride, out);
+            write_square(&theirs.gram(), first, stride, &mut out[first * stride..]);
             own.cross(others, stride, first, out);
             for i in first..rows {
                 (0..first).for_each(|j| out[i * stride + j] = out[j * stride + i]);
@@ -63,7 +88,7 @@ impl<'a> Classes<'a> {
         // Rounding that a bound takes off may leave it a little short of the gap that the moves have seen.
         for share in [0.5, 0.05] {
             left -= dual.climb(share * tol, left);
-            let point = prove(terms, &products.lengths(), &dual, [own, others], &signs);
+            let point = prove(terms, &products.lengths(), dual.beta(), dual.intercept(), &[own, others], &signs);
             let proven = point.0.relative_gap().is_some_and(|gap| gap <= tol);
             found = Some((point, if proven { Stop::Converged } else { Stop::NoProgress }));
             if proven || left == 0 {
@@ -94,42 +119,6 @@ impl<'a> Classes<'a> {
         // Where this fails, it has cost half as much as what must follow.
         pays.then_some((0.5 * newton / move_cost) as usize)
     }
-}
-
-/// The weights that belong to a dual point, with their objective and the bound.
-fn prove(
-    terms: &Terms<'_>,
-    lengths: &[f64],
-    dual: &Dual<'_>,
-    parts: [&Features<'static>; 2],
-    signs: &[f64],
-) -> (Certificate, Vec<f64>) {
-    let intercept = dual.intercept();
-    // Moves leave rounding beyond the bounds. What is proven must be one point within them.
-    let within = |((beta, s), weight): ((&f64, &f64), &f64)| s * (s * beta).clamp(0.0, *weight);
-    let beta: Vec<f64> = dual.beta().iter().zip(signs).zip(terms.weights.iter()).map(within).collect();
-    let first = parts[0].rows();
-    let spans = [0..first, first..signs.len()];
-    let mut pulled = vec![0.0; parts[0].cols()];
-    for (x, span) in parts.iter().zip(spans.clone()) {
-        x.t_mul_add(0..x.rows(), &beta[span], 1, &mut pulled);
-    }
-    let mut theta: Vec<f64> = pulled.iter().map(|sum| 0.5 * sum / (terms.lambda + terms.epsilon)).collect();
-    let mut scores = vec![intercept; signs.len()];
-    for (x, span) in parts.iter().zip(spans) {
-        x.mul_add(0..x.rows(), &theta, 1, &mut scores[span]);
-    }
-    let rows = scores.iter().zip(signs).zip(terms.weights.iter());
-    let loss: f64 = rows.map(|((z, s), weight)| weight * (1.0 - s * z).max(0.0)).sum();
-    let mut loss_grad: Vec<f64> = pulled.iter().map(|sum| -sum).collect();
-    if terms.intercept {
-        theta.push(intercept);
-        loss_grad.push(-beta.iter().sum::<f64>());
-    }
-    let share = |(beta, weight): (&f64, &f64)| if *weight > 0.0 { beta.abs() / weight } else { 0.0 };
-    let alphas: Vec<f64> = beta.iter().zip(terms.weights.iter()).map(share).collect();
-    let bound = terms.bound(&terms.dual_sums(lengths, &alphas), &loss_grad, signs.len());
-    (Certificate::new(loss + terms.penalty(&theta), Some(bound)), theta)
 }
 
 /// Writes a square matrix into the columns from `first` of one with rows of `stride`.

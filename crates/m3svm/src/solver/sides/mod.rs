@@ -9,10 +9,12 @@
 //! matrices are inverted apart ([`inverse`]), mostly through the few rows that carry weight, and share the products of rows.
 
 mod cg;
+pub(crate) mod descent;
 mod dual;
 mod few;
 mod inverse;
 mod products;
+mod proof;
 mod side;
 #[cfg(test)]
 mod tests;

@@ -207,6 +207,8 @@ proptest! {
         let weights: Vec<f64> = order.iter().map(|&i| all[i as usize]).collect();
         let terms = Terms { weights: weights.into(), delta: 0.0, lambda, epsilon, intercept, inexact: 0.0 };
         let moved = classes.solve(0, 1, &terms, tol);
+        let unkept = Classes::keeping(0, &x, &y, 2).solve(0, 1, &terms, tol);
+        prop_assert_eq!(moved.as_ref().map(|s| &s.theta), unkept.as_ref().map(|s| &s.theta));
         let x = x.take_rows(&order);
         let shared = Shared { x: &x, terms, tol };
         let limits = Limits { tol, max_iter: 500, seed: 0, proof: true };
@@ -230,5 +232,45 @@ proptest! {
         } else {
             prop_assert!(n > 2 * d, "{n} {d}");
         }
+    }
+
+    #[test]
+    fn descent_and_newton_steps_have_the_same_optimum(
+        n in 1..40usize,
+        d in 1..12usize,
+        gap in prop::sample::select(vec![0.0, 0.3, 2.0]),
+        copies in 0..4usize,
+        filled in 0.1..1.0f64,
+        (lambda, epsilon) in (prop::sample::select(vec![1e-3, 0.5, 20.0]), prop::sample::select(vec![0.0, 1e-2])),
+        values in prop::collection::vec(-1.0..1.0f64, 40 * 12),
+        present in prop::collection::vec(0.0..1.0f64, 40 * 12),
+        weights in prop::collection::vec(0.1..3.0f64, 40),
+    ) {
+        let (dense, y, weights) = random_pair(n, d, gap, copies, &values, &weights);
+        // Some rows end up empty.
+        let is_kept = |i: usize, j: usize| present[i * d + j] < filled;
+        let entries = |i: usize| (0..d).filter(move |&j| is_kept(i, j)).map(move |j| j as u32);
+        let indptr: Vec<usize> = (0..=n).map(|end| (0..end).map(|i| entries(i).count()).sum()).collect();
+        let indices: Vec<u32> = (0..n).flat_map(entries).collect();
+        let stored: Vec<f64> = (0..n).flat_map(|i| entries(i).map(move |j| (i, j))).map(|(i, j)| dense.get(i, j as usize)).collect();
+        let x = Features::csr(indptr, indices, stored, d).unwrap();
+        let terms = Terms { weights: weights.into(), delta: 0.0, lambda, epsilon, intercept: false, inexact: 0.0 };
+        let signs: Vec<f64> = y.iter().map(|y| if *y == 0 { 1.0 } else { -1.0 }).collect();
+        let tol = 1e-8;
+        let found = descent::solve(&x, &x.lengths(), &signs, &terms, (tol, 0), &|| true);
+        let shared = Shared { x: &x, terms, tol };
+        let limits = Limits { tol, max_iter: 500, seed: 0, proof: true };
+        let start = vec![0.0; shared.width()];
+        let go_on = &mut |_: &[Progress]| ControlFlow::Continue(());
+        let stepped = minimize(&shared, vec![signs], &start, &limits, go_on).unwrap().remove(0).certificate;
+        let (one, other) = (found.certificate.objective, stepped.objective);
+        if found.stop == Stop::Converged {
+            prop_assert!((one - other).abs() <= 2.0 * tol * other.abs(), "{one} {other}");
+        } else {
+            // Only penalties that hardly bend take too many passes.
+            prop_assert!(lambda < 0.1, "{:?} {stepped:?}", found.certificate);
+        }
+        prop_assert!(stepped.lower_bound.unwrap() <= (1.0 + 1e-14) * one, "{one} {stepped:?}");
+        prop_assert!(found.certificate.lower_bound.unwrap() <= (1.0 + 1e-14) * other, "{:?} {other}", found.certificate);
     }
 }
