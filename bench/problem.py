@@ -12,6 +12,7 @@ import gzip
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -58,9 +59,11 @@ def read(name: str) -> tuple[Matrix, NDArray[np.int64]]:
     return x, np.unique(raw, return_inverse=True)[1].astype(np.int64)
 
 
-def _read_csv(path: Path) -> tuple[Array, Array]:
-    table = np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2)
-    return np.ascontiguousarray(table[:, :-1]), table[:, -1]
+def _read_csv(path: Path) -> tuple[Array, NDArray[Any]]:
+    with gzip.open(path, "rt") as lines:
+        columns = next(lines).count(",")
+        labels = np.array([line.rstrip().rpartition(",")[2] for line in lines])
+    return np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2, usecols=range(columns)), labels
 
 
 def _read_libsvm(path: Path) -> tuple[sp.csr_array, Array]:

@@ -228,7 +228,7 @@ def methods(args):
     """Name, searched setting and candidates."""
     plain = {
         "loss": "softmax",
-        "lambda": 0.001,
+        "lambda": 0.0,
         "p": 4.0,
         "epsilon": 1e-6,
         "delta": 0.01,
@@ -263,8 +263,8 @@ def main():
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--tune-seeds", type=int, default=2)
     parser.add_argument("--lambdas", type=numbers, default="1e-7,1e-6,1e-5,1e-4,1e-3,1e-2,1e-1,1,10,100")
-    parser.add_argument("--decays", type=numbers, default="0.01,0.03,0.1,0.3,1,3")
-    parser.add_argument("--smoothings", type=numbers, default="0.05,0.1,0.2")
+    parser.add_argument("--decays", type=numbers, default="0.001,0.003,0.01,0.03,0.1,0.3,1,3")
+    parser.add_argument("--smoothings", type=numbers, default="0.05,0.1,0.2,0.3,0.4,0.5,0.6")
     parser.add_argument("--jobs", type=int, default=8, help="trainings side by side on a GPU")
     parser.add_argument("--tables", metavar="BINARY", help="the program m3svm-deep, called at the end for tables and figures")
     args = parser.parse_args()

@@ -19,7 +19,7 @@ def read(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, 
         parts = [_idx(folder, part) for part in ("train", "t10k")]
         names = None
     else:
-        parts = [_npz(next(folder.glob(f"*{part}.npz"))) for part in ("train", "test")]
+        parts = [_npz(folder, part) for part in ("train", "test")]
         names = None
     (x, y), (u, v) = parts
     listed = folder / "classes.txt"
@@ -52,7 +52,10 @@ def _idx(folder: Path, part: str):
     return array("images-idx3", 3)[:, None], array("labels-idx1", 1).astype(np.int64)
 
 
-def _npz(path: Path):
+def _npz(folder: Path, part: str):
+    path = next(folder.glob(f"*{part}.npz"), None)
+    if path is None:
+        raise SystemExit(f"{folder}: no {part} images (neither IDX files, nor *{part}.npz, nor a folder {part} of image folders)")
     with np.load(path) as file:
         return file["x"], file["y"].astype(np.int64)
 

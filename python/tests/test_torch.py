@@ -1,12 +1,14 @@
 """The PyTorch losses: against definitions, finite differences and the core. They run where torch is installed."""
 
 import itertools
+import json
 import os
 import shutil
 import socket
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -308,3 +310,23 @@ def test_threads_may_share_a_loss() -> None:
     for thread in threads:
         thread.join()
     assert len(set(values)) == 1
+
+
+def test_the_comparison_of_losses_trains_what_is_published(tmp_path: Path) -> None:
+    """`m3svm-deep` draws from the journals of the script; its own test has the same journal."""
+    folder = Path(__file__).parents[2] / "experiments" / "deep"
+    draw = np.random.default_rng(0)
+    for part in ("train", "test"):
+        y = np.arange(40) % 2
+        x = (100 * y[:, None, None, None] + draw.integers(0, 100, (40, 1, 32, 32))).astype(np.uint8)
+        np.savez(tmp_path / f"tiny-{part}.npz", x=x, y=y)
+    grid = ["--lambdas", "1e-3", "--decays", "1", "--smoothings", "0.1"]
+    command = [sys.executable, folder / "compare.py", tmp_path, "--out", tmp_path / "out", "--epochs", "1", "--batch", "8"]
+    subprocess.run([*command, *grid], check=True, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})
+
+    def trainings(journal: Path) -> set[str]:
+        runs = [json.loads(line) for line in journal.read_text().splitlines()]
+        # What this test makes smaller.
+        return {json.dumps([{**r["settings"], "epochs": 0, "batch": 0}, r["seed"]], sort_keys=True) for r in runs}
+
+    assert trainings(tmp_path / "out" / "runs.jsonl") == trainings(folder / "svhn-burn" / "runs.jsonl")

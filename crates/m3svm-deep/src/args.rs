@@ -101,13 +101,13 @@ pub(crate) struct CompareArgs {
     #[arg(long, default_value_t = 0.1)]
     pub(crate) tune_share: f64,
     /// Candidates for the strength of the margin penalty
-    #[arg(long, value_delimiter = ',', default_value = "1e-6,1e-5,1e-4,1e-3,1e-2,1e-1,1,10")]
+    #[arg(long, value_delimiter = ',', default_value = "1e-7,1e-6,1e-5,1e-4,1e-3,1e-2,1e-1,1,10,100")]
     pub(crate) lambdas: Vec<f64>,
     /// Candidates for weight decay
-    #[arg(long, value_delimiter = ',', default_value = "0.01,0.1,0.5,1")]
+    #[arg(long, value_delimiter = ',', default_value = "0.001,0.003,0.01,0.03,0.1,0.3,1,3")]
     pub(crate) decays: Vec<f64>,
     /// Candidates for label smoothing
-    #[arg(long, value_delimiter = ',', default_value = "0.05,0.1,0.2")]
+    #[arg(long, value_delimiter = ',', default_value = "0.05,0.1,0.2,0.3,0.4,0.5,0.6")]
     pub(crate) smoothings: Vec<f64>,
     /// Trainings side by side
     #[arg(long, default_value_t = 1)]

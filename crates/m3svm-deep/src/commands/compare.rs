@@ -44,8 +44,15 @@ struct Method {
 }
 
 fn methods(args: &CompareArgs) -> Vec<Method> {
-    let plain =
-        Settings { loss: LossName::Softmax, decay: 0.0, smoothing: 0.0, validation: 0.0, ..args.settings.clone() };
+    // Without a penalty, so that trainings in a journal are known again under any default.
+    let plain = Settings {
+        loss: LossName::Softmax,
+        lambda: 0.0,
+        decay: 0.0,
+        smoothing: 0.0,
+        validation: 0.0,
+        ..args.settings.clone()
+    };
     let each = |values: &[f64], set: fn(Settings, f64) -> Settings| {
         values.iter().map(|v| set(plain.clone(), *v)).collect::<Vec<_>>()
     };
@@ -158,4 +165,38 @@ fn best<'m>(method: &'m Method, tried: &[Tried]) -> Option<&'m Settings> {
         tried.iter().find(same).map_or(f64::NEG_INFINITY, |t| t.accuracy().0)
     };
     method.candidates.iter().rev().max_by(|a, b| score(a).total_cmp(&score(b)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::path::Path;
+
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    /// The command that RESULTS.md gives for `svhn-burn`, whose journal is published: what it trains must be found there, whatever
+    /// becomes of defaults, or nobody could draw published comparisons again. `compare.py` is tested against the same journal.
+    #[test]
+    fn published_trainings_are_known_again() -> Result<()> {
+        let line = "m3svm-deep compare svhn --out o --epochs 10 --lambdas 1e-3 --decays 1 --smoothings 0.1";
+        let Command::Compare(args) = Cli::parse_from(line.split(' ')).command else { anyhow::bail!("another command") };
+        let journal = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/deep/svhn-burn/runs.jsonl");
+        let text = fs::read_to_string(journal)?;
+        let runs: Vec<Run> = text.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+        let mut seen = HashSet::new();
+        for settings in methods(&args).into_iter().flat_map(|m| m.candidates) {
+            for (validation, seeds) in [(args.tune_share, 1000..1000 + args.tune_seeds), (0.0, 0..args.seeds)] {
+                let settings = Settings { validation, ..settings.clone() };
+                for seed in seeds {
+                    let found = runs.iter().position(|r| r.settings == settings && r.seed == seed);
+                    seen.insert(found.with_context(|| format!("no training of {settings:?} with seed {seed}"))?);
+                }
+            }
+        }
+        assert_eq!(seen.len(), runs.len());
+        Ok(())
+    }
 }
