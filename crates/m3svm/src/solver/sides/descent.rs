@@ -22,7 +22,7 @@ use crate::solver::system::{factor, solve_factored};
 use crate::solver::{Solution, Stop};
 
 /// Most work, in passes over all rows. Where this fails, it has cost a fraction of the Newton steps that must follow.
-const MOST_PASSES: usize = 200;
+const MOST_PASSES: usize = 1000;
 
 /// Passes between two looks at the gap: at least the first, at most the second, and in between until they cost as much as the look.
 const ROUND: [usize; 2] = [3, 40];
@@ -48,19 +48,21 @@ pub(crate) fn solve(
     let mut room = Room::default();
     let mut descent = Descent::new(x.block(0..x.rows(), &mut room), x.cols(), signs, terms, lengths);
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    // Rounding that a bound takes off may leave it a little short of the gap that the passes have seen.
-    let mut shares = [0.5, 0.05].into_iter();
-    loop {
-        let share = shares.next();
-        let within = share.is_some_and(|share| descent.climb(share * tol, &mut random, go_on));
+    let found = |descent: &Descent<'_>| {
         let beta: Vec<f64> = descent.a.iter().zip(signs).map(|(a, s)| a * s).collect();
         let (certificate, theta) = prove(terms, lengths, &beta, 0.0, &[x], signs);
         let proven = certificate.relative_gap().is_some_and(|gap| gap <= tol);
-        if proven || !within {
-            let stop = if proven { Stop::Converged } else { Stop::NoProgress };
-            return Solution { theta, certificate, stop, iterations: descent.passes, evaluations: descent.looks };
-        }
+        let stop = if proven { Stop::Converged } else { Stop::NoProgress };
+        Solution { theta, certificate, stop, iterations: descent.passes, evaluations: descent.looks }
+    };
+    let within = descent.climb(0.5 * tol, &mut random, go_on);
+    let part = found(&descent);
+    if part.stop == Stop::Converged || !within {
+        return part;
     }
+    // Rounding that a bound takes off may leave it a little short of the gap that the passes have seen.
+    descent.climb(0.05 * tol, &mut random, go_on);
+    found(&descent)
 }
 
 struct Descent<'d> {
@@ -201,15 +203,17 @@ impl<'d> Descent<'d> {
     /// allow; again without those that have met theirs. Not where that is more work than allowed. Returns the work, in rows.
     fn leap(&mut self, most: usize) -> usize {
         let mut free = self.free();
-        if free.is_empty() || free.len() > WIDEST_LEAP || free.len().pow(2) / 2 > most {
+        // Factors in rows of some machine, with a hundred entries each.
+        let factor_work = |size: usize| size.pow(3) / 5000;
+        let mut work = free.len().pow(2) / 2;
+        if free.is_empty() || free.len() > WIDEST_LEAP || work + factor_work(free.len()) > most {
             return 0;
         }
         let products = self.products(&free);
         let (all, mut at): (usize, Vec<usize>) = (free.len(), (0..free.len()).collect());
-        let mut work = all * all / 2;
         for _ in 0..LEAPS {
             let size = free.len();
-            work += size.pow(3) / 1000;
+            work += factor_work(size);
             let mut matrix = vec![0.0; size * size];
             for (column, &i) in matrix.chunks_exact_mut(size.max(1)).zip(&at) {
                 column.iter_mut().zip(&at).for_each(|(out, &j)| *out = products[i * all + j]);
