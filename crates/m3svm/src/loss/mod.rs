@@ -80,16 +80,27 @@ impl Shape {
         }
     }
 
-    /// The weight of the pair (k, l): minus the off-diagonal entry of the curvature.
-    pub(crate) fn pair(self, h: &[f64], y: usize, k: usize, l: usize) -> f64 {
+    /// What [`Shape::pair`] takes to know of a row besides its curvature: the sum of the simplex.
+    pub(crate) fn total(self, h: &[f64]) -> f64 {
+        let simplex = match self {
+            Self::Star | Self::Dense => return 1.0,
+            Self::Simplex => h,
+            Self::SimplexAndLine => &h[..h.len() / 2],
+        };
+        simplex.iter().sum::<f64>().max(f64::MIN_POSITIVE)
+    }
+
+    /// The weight of the pair (k, l) in a row with a given total: minus the off-diagonal entry of the curvature.
+    #[inline]
+    pub(crate) fn pair(self, h: &[f64], total: f64, y: usize, k: usize, l: usize) -> f64 {
         match self {
             Self::Star if y == k => h[l],
             Self::Star if y == l => h[k],
             Self::Star => 0.0,
-            Self::Simplex => h[k] * (h[l] / h.iter().sum::<f64>().max(f64::MIN_POSITIVE)),
+            Self::Simplex => h[k] * (h[l] / total),
             Self::SimplexAndLine => {
                 let (h, line) = h.split_at(h.len() / 2);
-                Self::Simplex.pair(h, y, k, l) - line[k] * (line[l] / line[h.len()].max(f64::MIN_POSITIVE))
+                h[k] * (h[l] / total) - line[k] * (line[l] / line[h.len()].max(f64::MIN_POSITIVE))
             }
             Self::Dense => -h[k * h.len().isqrt() + l],
         }

@@ -155,12 +155,16 @@ impl Dense {
         crate::penalty::pairs(c, |pair, k, l| list.push((pair, k, l)));
         // Pairs of wrong classes can weigh on each other with either sign.
         let passes = if a.shape != Shape::Star && a.shape.pairs_are_positive() { 1 } else { 2 };
+        let totals: Vec<f64> = match a.shape {
+            Shape::Star => Vec::new(),
+            shape => a.h.chunks_exact(shape.len(c)).map(|h| shape.total(h)).collect(),
+        };
         // In batches, to bound the memory of finished blocks.
         for batch in list.chunks(16) {
             let mut blocks: Vec<PairBlock> = batch.iter().map(|&(_, k, l)| PairBlock::new(k, l, c, width)).collect();
             for pass in 0..passes {
                 let mut add = |x: &Window<'_>| {
-                    let add = |block: &mut PairBlock| block.add(a, &self.members, pass, x, cut);
+                    let add = |block: &mut PairBlock| block.add(a, (&self.members, &totals), pass, x, cut);
                     if self.is_small(a) {
                         blocks.iter_mut().for_each(add);
                     } else {
@@ -274,7 +278,8 @@ impl PairBlock {
     }
 
     /// Adds the rows of a window. Two passes: over the members of either class, or for weights of either sign.
-    fn add(&mut self, a: &Matrix<'_>, members: &[Vec<u32>], pass: usize, x: &Window<'_>, cut: f64) {
+    /// Stars need the members of classes, other shapes the totals of rows.
+    fn add(&mut self, a: &Matrix<'_>, (members, totals): (&[Vec<u32>], &[f64]), pass: usize, x: &Window<'_>, cut: f64) {
         let (c, len, k, l) = (a.risk.classes, a.shape.len(a.risk.classes), self.k, self.l);
         if a.shape == Shape::Star {
             let (own, other) = if pass == 0 { (k, l) } else { (l, k) };
@@ -295,7 +300,7 @@ impl PairBlock {
         }
         for i in x.rows() {
             let y = a.risk.y[i] as usize;
-            let weight = sign * a.shape.pair(&a.h[i * len..(i + 1) * len], y, k, l);
+            let weight = sign * a.shape.pair(&a.h[i * len..(i + 1) * len], totals[i], y, k, l);
             if weight > cut {
                 self.sum.push(a.risk, x, i, weight.sqrt());
             } else {

@@ -56,9 +56,12 @@ impl Entries {
                     self.simplex(row, &h[..c], cut, &mut rest);
                     self.line(row, &h[c..2 * c], h[2 * c], cut, &mut rest);
                 }
-                Shape::Dense => crate::penalty::pairs(c, |_, k, l| {
-                    add_pair(&mut rest, c, k, l, a.shape.pair(h, y, k, l).max(0.0));
-                }),
+                Shape::Dense => {
+                    let total = a.shape.total(h);
+                    crate::penalty::pairs(c, |_, k, l| {
+                        add_pair(&mut rest, c, k, l, a.shape.pair(h, total, y, k, l).max(0.0));
+                    });
+                }
             }
         }
         rest
