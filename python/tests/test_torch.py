@@ -320,9 +320,9 @@ def test_the_comparison_of_losses_trains_what_is_published(tmp_path: Path) -> No
         y = np.arange(40) % 2
         x = (100 * y[:, None, None, None] + draw.integers(0, 100, (40, 1, 32, 32))).astype(np.uint8)
         np.savez(tmp_path / f"tiny-{part}.npz", x=x, y=y)
-    grid = ["--lambdas", "1e-3", "--decays", "1", "--smoothings", "0.1"]
-    command = [sys.executable, folder / "compare.py", tmp_path, "--out", tmp_path / "out", "--epochs", "1", "--batch", "8"]
-    subprocess.run([*command, *grid], check=True, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})
+    options = ["--epochs", "1", "--batch", "8", "--lambdas", "1e-3", "--decays", "1", "--smoothings", "0.1"]
+    command = [sys.executable, folder / "compare.py", tmp_path, "--out", tmp_path / "out", *options]
+    subprocess.run(command, check=True, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})
 
     def trainings(journal: Path) -> set[str]:
         runs = [json.loads(line) for line in journal.read_text().splitlines()]
