@@ -102,7 +102,7 @@ impl<'a> Hinges<'a> {
         is_plain && is_free && self.data.x().is_sparse() && start.iter().all(|w| *w == 0.0)
     }
 
-    /// Solves classes against the rest by descent in the dual, with or without a proof.
+    /// Solves classes against the rest by descent in the dual; `None` where that takes too long.
     fn descend(&self, sides: &[(usize, Option<usize>)], tally: &Mutex<Tally<'_, '_>>) -> Vec<Option<Solution>> {
         let (x, y) = (self.data.x(), self.data.y());
         let weights = self.weights.map_or_else(|| vec![1.0; y.len()].into(), Cow::Borrowed);
@@ -117,8 +117,11 @@ impl<'a> Hinges<'a> {
                 tally.step(number, &now).is_continue()
             };
             let part = descent::solve(x, &lengths, &signs, &terms, (self.spec.tol, self.spec.seed), &go_on);
-            let _ = tally().step(number, &progress(&part));
-            Some(part)
+            let proven = part.stop == Stop::Converged;
+            let mut tally = tally();
+            let _ = tally.step(number, &Progress { inner: !proven, ..progress(&part) });
+            // Newton steps get on better from nothing than from where passes are stuck.
+            (proven || tally.stopped).then_some(part)
         };
         sides.par_iter().enumerate().map(solve).collect()
     }

@@ -22,7 +22,7 @@ use crate::solver::system::{factor, solve_factored};
 use crate::solver::{Solution, Stop};
 
 /// Most work, in passes over all rows. Where this fails, it has cost a fraction of the Newton steps that must follow.
-const MOST_PASSES: usize = 1000;
+const MOST_PASSES: usize = 400;
 
 /// Passes between two looks at the gap: at least the first, at most the second, and in between until they cost as much as the look.
 const ROUND: [usize; 2] = [3, 40];
