@@ -120,7 +120,7 @@ impl<'a> Hinges<'a> {
             let proven = part.stop == Stop::Converged;
             let mut tally = tally();
             let _ = tally.step(number, &Progress { inner: !proven, ..progress(&part) });
-            // Newton steps get on better from nothing than from where passes are stuck.
+            // What is left open starts from nothing, like any other cold start.
             (proven || tally.stopped).then_some(part)
         };
         sides.par_iter().enumerate().map(solve).collect()
