@@ -1,7 +1,7 @@
 //! Times fits inside one warm process, as the rivals in `bench/` are timed. One line of JSON.
 //!
 //! ```text
-//! cargo run --release --example time_fit -- data.csv.gz --label label --repeats 5 [--method lr] [--lambda 0.5] [--delta 0.01] [--tol 1e-6] [--adam 0.01]
+//! cargo run --release --example time_fit -- data.csv.gz --label label --repeats 5 [--method lr] [--lambda 0.5] [--p 4] [--delta 0.01] [--tol 1e-6] [--adam 0.01]
 //! ```
 //!
 //! Reading is not timed, everything else is: scaling, the fit, and what is derived from it. The first fit is not counted.
@@ -32,6 +32,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut spec = Spec { tol: number("--tol")?.unwrap_or(1e-6), ..method.spec() };
     if let Some(lambda) = number("--lambda")? {
         spec.penalty = spec.penalty.with_lambda(lambda);
+    }
+    if let Some(p) = number("--p")? {
+        spec.penalty = spec.penalty.with_p(p);
     }
     if let Some(delta) = number("--delta")? {
         spec.loss = AnyLoss::SmoothHinge(SmoothHinge { delta });

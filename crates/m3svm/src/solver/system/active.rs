@@ -20,7 +20,7 @@ use super::cholesky::{Rough, factor, solve_factored};
 use super::chosen::Chosen;
 use super::entries::{Entries, Entry, add_pair};
 use super::single::Single;
-use crate::kernel::axpy;
+use crate::kernel::{axpy, dot};
 use crate::loss::Shape;
 use crate::risk::Risk;
 
@@ -48,6 +48,10 @@ const KEPT_ROWS: usize = 2000;
 
 /// Size from which on a factor is made in single precision: smaller ones cost little either way.
 const WIDE: usize = 256;
+
+/// What the entries must leave of the inverse without them, along the gradient, or it is the rounding of single precision. They take nearly
+/// all of it away where the penalty is small.
+const LEFT: f64 = f32::EPSILON as f64;
 
 /// Products in one system that put the precision of the preconditioner in doubt.
 const DOUBTFUL: usize = 40;
@@ -124,9 +128,10 @@ impl Active {
 
     /// Chooses entries and factors the small system, in double precision where all digits are wanted (`exactly`).
     pub(crate) fn prepare(&mut self, a: &Matrix<'_>, single: Option<&Single>, exactly: bool) {
-        let single = single.filter(|_| !exactly);
-        if exactly && self.gram_is_rough {
+        let single = single.filter(|_| !exactly && self.rough_will_do);
+        if single.is_none() && self.gram_is_rough {
             self.gram.clear();
+            self.gram_is_rough = false;
         }
         let c = a.risk.classes;
         let ridge = 2.0 * a.risk.epsilon;
@@ -289,8 +294,17 @@ impl Active {
         }
     }
 
-    /// `out = M⁻¹·r`, the preconditioner.
-    pub(crate) fn apply(&mut self, a: &Matrix<'_>, r: &[f64], out: &mut [f64]) {
+    /// No more single precision; whether there may have been any.
+    pub(crate) fn distrust(&mut self) -> bool {
+        std::mem::take(&mut self.rough_will_do)
+    }
+
+    fn is_rough(&self) -> bool {
+        self.rough.is_some() || self.gram_is_rough || matches!(self.rows, Chosen::Single(_))
+    }
+
+    /// `out = M⁻¹·r`, the preconditioner; `false` where single precision has left nothing of it.
+    pub(crate) fn apply(&mut self, a: &Matrix<'_>, r: &[f64], out: &mut [f64]) -> bool {
         let (c, m) = (a.risk.classes, a.risk.weights_len());
         if self.narrow.is_empty() {
             return self.apply_narrowed(a, r, out);
@@ -299,9 +313,10 @@ impl Active {
         scaled.clear();
         scaled.extend_from_slice(r);
         self.narrow_rows(&mut scaled[..m], c);
-        self.apply_narrowed(a, &scaled, out);
+        let good = self.apply_narrowed(a, &scaled, out);
         self.narrow_rows(&mut out[..m], c);
         self.scaled = scaled;
+        good
     }
 
     fn narrow_rows(&self, w: &mut [f64], c: usize) {
@@ -309,12 +324,13 @@ impl Active {
     }
 
     /// The same for weights that are measured in units of 1/√q.
-    fn apply_narrowed(&mut self, a: &Matrix<'_>, r: &[f64], out: &mut [f64]) {
+    fn apply_narrowed(&mut self, a: &Matrix<'_>, r: &[f64], out: &mut [f64]) -> bool {
         let (c, m) = (a.risk.classes, a.risk.weights_len());
         self.base(r, c, m, out);
         if self.entries.list.is_empty() {
-            return;
+            return true;
         }
+        let before = dot(r, out);
         let rows = self.rows.rows();
         self.scores.clear();
         self.scores.resize(rows * c, 0.0);
@@ -344,6 +360,7 @@ impl Active {
         self.base(&self.pulled, c, m, &mut back);
         axpy(-1.0, &back, out);
         self.back = back;
+        !self.is_rough() || dot(r, out) > LEFT * before
     }
 
     /// Multiplies every parameter row by the inverse of M.
@@ -421,7 +438,7 @@ mod tests {
             let mut active = Active::new(&risk);
             active.prepare(&a, None, true);
             assert!(active.entries.list.len() >= n * (c - 1), "{shape:?}: {}", active.entries.list.len());
-            active.apply(&a, &product, &mut back);
+            assert!(active.apply(&a, &product, &mut back));
             let worst = v.iter().zip(&back).fold(0.0f64, |m, (v, b)| m.max((v - b).abs()));
             assert!(worst < 1e-9, "{shape:?}: {worst:e}");
         }

@@ -60,9 +60,9 @@ impl Dense {
         Self { members, means, matrix, sums, kept, single: None, double: None, doubtful: false, width, lift: 0.0 }
     }
 
-    /// No more sums in single precision.
-    pub(crate) fn distrust(&mut self) {
-        self.doubtful = true;
+    /// No more sums in single precision; whether there may have been any.
+    pub(crate) fn distrust(&mut self) -> bool {
+        !std::mem::replace(&mut self.doubtful, true)
     }
 
     /// Whether [`Dense::apply`] inverts the matrix exactly.

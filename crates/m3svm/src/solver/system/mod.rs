@@ -14,6 +14,8 @@ mod outer;
 mod products;
 mod single;
 
+use std::cell::Cell;
+
 use crate::kernel::{axpy, dot};
 use crate::loss::Shape;
 use crate::penalty::Curvature;
@@ -140,12 +142,17 @@ impl System {
         step.iter().all(|s| s.is_finite()).then_some(Solve { products })
     }
 
-    /// The last step led nowhere: if that was for want of digits, the next one shall have them.
-    pub(crate) fn distrust(&mut self) {
-        self.dense.iter_mut().for_each(Dense::distrust);
+    /// The last step led nowhere: if that was for want of digits, the next one shall have them. Whether it will have more.
+    ///
+    /// A preconditioner in single precision may even be indefinite: where the penalty is small, it is a tiny difference of large numbers.
+    pub(crate) fn distrust(&mut self) -> bool {
+        let dense = self.dense.as_mut().is_some_and(Dense::distrust);
+        let active = self.active.as_mut().is_some_and(Active::distrust);
+        let single = self.single.take().is_some();
+        dense || active || single
     }
 
-    /// Conjugate gradients with the preconditioner of active entries; the number of products.
+    /// Conjugate gradients with the preconditioner of active entries, anew where it turns out to need more digits; the number of products.
     fn iterate(
         &mut self,
         a: &Matrix<'_>,
@@ -155,6 +162,23 @@ impl System {
         step: &mut [f64],
         go_on: &mut dyn FnMut() -> bool,
     ) -> Option<usize> {
+        let (products, good) = self.attempt(a, grad, forcing, rest, step, go_on)?;
+        if good || !self.active.as_mut()?.distrust() {
+            return Some(products);
+        }
+        Some(products + self.attempt(a, grad, forcing, rest, step, go_on)?.0)
+    }
+
+    /// The number of products, and whether the preconditioner had digits enough.
+    fn attempt(
+        &mut self,
+        a: &Matrix<'_>,
+        grad: &[f64],
+        forcing: f64,
+        rest: &Rest,
+        step: &mut [f64],
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Option<(usize, bool)> {
         // Single precision need not meet the goal to the last digit.
         const SLACK: f64 = 4.0;
         // Where so many systems went well, one that asks for two digits is not checked. A bad step would only be a short one.
@@ -163,17 +187,20 @@ impl System {
         active.prepare(a, self.single.as_ref(), rest.precise);
         step.fill(0.0);
         let mut residual = negated(grad);
-        let mut invert = |r: &[f64], out: &mut [f64]| active.apply(a, r, out);
+        let shaky = Cell::new(false);
+        let mut invert = |r: &[f64], out: &mut [f64]| shaky.set(!active.apply(a, r, out) || shaky.get());
+        let go_on = &mut || !shaky.get() && go_on();
         let exact = |v: &[f64], out: &mut [f64]| a.apply(v, out);
         let goal = |rho| rho * forcing * forcing;
         let small = |residual: &[f64]| rest.allows(a, residual);
         let Some(single) = self.single.as_ref().filter(|_| !rest.precise) else {
-            return Some(cg::solve(exact, invert, residual, goal, small, step, go_on).products);
+            let products = cg::solve(exact, invert, residual, goal, small, step, go_on).products;
+            return Some((products, !shaky.get()));
         };
         let multiply = |v: &[f64], out: &mut [f64]| single.apply(a, v, out);
         let rough = cg::solve(multiply, &mut invert, residual.clone(), goal, |_| true, step, go_on);
-        if self.trusted >= USUAL && forcing >= 1e-2 {
-            return Some(rough.products);
+        if shaky.get() || (self.trusted >= USUAL && forcing >= 1e-2) {
+            return Some((rough.products, !shaky.get()));
         }
         let mut product = vec![0.0; step.len()];
         exact(step, &mut product);
@@ -189,7 +216,7 @@ impl System {
         if 2 * mended.products > rough.products {
             self.single = None;
         }
-        Some(rough.products + 1 + mended.products)
+        Some((rough.products + 1 + mended.products, !shaky.get()))
     }
 }
 
