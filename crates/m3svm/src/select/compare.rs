@@ -4,6 +4,7 @@
 
 use std::time::Instant;
 
+use rayon::prelude::*;
 use serde::Serialize;
 
 use super::fold_data::FoldData;
@@ -14,7 +15,7 @@ use super::path::follow;
 use super::race::{deviation, mean};
 use super::search::{Control, Search, SearchWatch};
 use super::significance::corrected_t_test;
-use super::work::Work;
+use super::work::{Work, at_once};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::model::Model;
@@ -105,8 +106,7 @@ impl Comparison {
         journal: &Journal,
         control: &Control<'_>,
     ) -> Result<Compared> {
-        let (mut accuracies, mut settings) = (Vec::new(), Vec::new());
-        for (at, fold) in outer.iter().enumerate() {
+        let judged = |(at, fold): (usize, &Fold)| -> Result<(f64, Setting)> {
             let train = data.take_rows(&fold.train)?;
             let groups: Option<Vec<u32>> = groups.map(|g| fold.train.iter().map(|&i| g[i as usize]).collect());
             let scope = 1 + number * outer.len() + at;
@@ -118,9 +118,17 @@ impl Comparison {
             let setting = found.chosen(search.rule).setting;
             let rows = FoldData::new(&search.spec, data, fold)?;
             let scores = follow(&search.spec, &rows, &[setting], false, control)?;
-            accuracies.extend(scores.ok_or(Error::Interrupted)?.iter().map(|score| score.accuracy));
-            settings.push(setting);
+            let score = scores.and_then(|scores| scores.into_iter().next()).ok_or(Error::Interrupted)?;
+            Ok((score.accuracy, setting))
+        };
+        // Each has inner folds of its own under way.
+        let at_once = at_once(data).div_ceil(1 + search.folds);
+        let mut done: Vec<Result<_>> = Vec::new();
+        for first in (0..outer.len()).step_by(at_once) {
+            let some = &outer[first..outer.len().min(first + at_once)];
+            done.par_extend(some.par_iter().enumerate().map(|(at, fold)| judged((first + at, fold))));
         }
+        let (accuracies, settings): (Vec<f64>, Vec<Setting>) = done.into_iter().collect::<Result<_>>()?;
         let usual = most_frequent(&settings);
         let model = usual.apply(&search.spec).fit(data)?;
         let started = Instant::now();

@@ -93,10 +93,8 @@ impl Work<'_> {
             all.extend((0..).zip(split).map(|(number, fold)| (repeat, number, fold)));
         }
         let chains = chains(alive);
-        let bytes = self.data.x().stored().saturating_mul(std::mem::size_of::<f64>());
-        let at_once = (MOST_BYTES / bytes.max(1)).max(1);
         let mut results = Vec::new();
-        for some in all.chunks(at_once) {
+        for some in all.chunks(at_once(self.data)) {
             let done: Vec<Result<_>> = some.par_iter().map(|fold| self.fold(fold, entries, alive, &chains)).collect();
             results.extend(done);
         }
@@ -138,6 +136,12 @@ impl Work<'_> {
         }
         Ok(alive.iter().map(|&s| scores[s]).collect())
     }
+}
+
+/// How many copies of the rows there may be.
+pub(super) fn at_once(data: &Dataset<'_>) -> usize {
+    let bytes = data.x().stored().saturating_mul(std::mem::size_of::<f64>());
+    (MOST_BYTES / bytes.max(1)).max(1)
 }
 
 /// Cuts the settings into chains of neighbours.
