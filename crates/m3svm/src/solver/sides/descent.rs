@@ -16,9 +16,9 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use super::Terms;
+use super::leap::{Room, leap};
 use super::proof::prove;
-use crate::features::{Block, Features, Room};
-use crate::solver::system::{factor, solve_factored};
+use crate::features::{self, Block, Features};
 use crate::solver::{Solution, Stop};
 
 /// Most work, in passes over all rows. Where this fails, it has cost a fraction of the Newton steps that must follow.
@@ -45,7 +45,7 @@ pub(crate) fn solve(
     (tol, seed): (f64, u64),
     go_on: &dyn Fn() -> bool,
 ) -> Solution {
-    let mut room = Room::default();
+    let mut room = features::Room::default();
     let mut descent = Descent::new(x.block(0..x.rows(), &mut room), x.cols(), signs, terms, lengths);
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let found = |descent: &Descent<'_>| {
@@ -218,38 +218,21 @@ impl<'d> Descent<'d> {
             for (column, &i) in matrix.chunks_exact_mut(size.max(1)).zip(&at) {
                 column.iter_mut().zip(&at).for_each(|(out, &j)| *out = products[i * all + j]);
             }
-            let mut step: Vec<f64> = free.iter().map(|&i| self.slope(i)).collect();
-            if size == 0 || !factor(&mut matrix, size) {
-                break;
-            }
-            solve_factored(&matrix, size, &mut step);
-            if !step.iter().all(|s| s.is_finite()) {
-                break;
-            }
-            let room = |(&i, step): (&usize, &f64)| match *step {
-                step if step > 0.0 => (self.weights[i] - self.a[i]) / step,
-                step if step < 0.0 => self.a[i] / -step,
-                _ => 1.0,
-            };
-            let whole = free.iter().zip(&step).map(room).fold(1.0, f64::min);
+            let slopes = free.iter().map(|&i| self.slope(i)).collect();
+            let rooms: Vec<Room> =
+                free.iter().map(|&i| Room { above: self.weights[i] - self.a[i], below: self.a[i] }).collect();
+            let Some(leap) = leap(matrix, slopes, &rooms) else { break };
             let mut kept = Vec::new();
-            for (n, (&i, step)) in free.iter().zip(&step).enumerate() {
-                let (top, new) = (self.weights[i], self.a[i] + whole * step);
-                // Exactly to the bound where that is what ended it.
-                let near = 1e-12 * top;
-                let new = if new <= near {
-                    0.0
-                } else if new >= top - near {
-                    top
-                } else {
-                    new
-                };
+            for (n, (&i, step)) in free.iter().zip(&leap.steps).enumerate() {
+                let top = self.weights[i];
+                // Rounding must not leave a number next to its bound.
+                let new = if *step == rooms[n].above { top } else { self.a[i] + step };
                 self.go(i, new);
                 if new > 0.0 && new < top {
                     kept.push(n);
                 }
             }
-            if whole == 1.0 {
+            if leap.whole {
                 break;
             }
             at = kept.iter().map(|&n| at[n]).collect();

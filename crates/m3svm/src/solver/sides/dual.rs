@@ -14,8 +14,8 @@
 //! step solves a system; so where hardly any rows have 0 < α < 1, a few hundred moves cost less than a dozen steps.
 
 use super::Terms;
+use super::leap::{Room, leap};
 use crate::kernel::vectorised;
-use crate::solver::system::{factor, solve_factored};
 
 /// Numbers that loops take at a time; vectors are filled up to a multiple with rows that cannot move.
 const LANES: usize = 8;
@@ -146,27 +146,11 @@ impl<'p> Dual<'p> {
                 let row = self.products.row(i);
                 column.iter_mut().zip(&free).for_each(|(out, &j)| *out = row[j] + tie);
             }
-            let mut step: Vec<f64> = free.iter().map(|&i| (self.slopes[i] - self.slopes[rows]) / self.scale).collect();
-            if !factor(&mut matrix, size) {
-                break;
-            }
-            solve_factored(&matrix, size, &mut step);
-            if !step.iter().all(|s| s.is_finite()) {
-                break;
-            }
-            let room = |(&i, step): (&usize, &f64)| match *step {
-                step if step > 0.0 => self.above[i] / step,
-                step if step < 0.0 => self.below[i] / -step,
-                _ => 1.0,
-            };
-            let whole = free.iter().zip(&step).map(room).fold(1.0, f64::min);
-            for (&i, step) in free.iter().zip(&step) {
-                // Exactly to the bound where that is what ended it.
-                let step = (whole * step).clamp(-self.below[i], self.above[i]);
-                let ends = if step > 0.0 { self.above[i] } else { self.below[i] };
-                self.shift(i, if step.abs() >= (1.0 - 1e-12) * ends { ends.copysign(step) } else { step });
-            }
-            if whole == 1.0 {
+            let slopes = free.iter().map(|&i| (self.slopes[i] - self.slopes[rows]) / self.scale).collect();
+            let rooms: Vec<Room> = free.iter().map(|&i| Room { above: self.above[i], below: self.below[i] }).collect();
+            let Some(leap) = leap(matrix, slopes, &rooms) else { break };
+            free.iter().zip(&leap.steps).for_each(|(&i, step)| self.shift(i, *step));
+            if leap.whole {
                 break;
             }
         }

@@ -13,6 +13,7 @@ pub(crate) mod descent;
 mod dual;
 mod few;
 mod inverse;
+mod leap;
 mod products;
 mod proof;
 mod side;
