@@ -64,7 +64,7 @@ impl Newton {
                 return Err(Error::Diverged { iteration: path.iterations });
             }
             let gap = path.best_gap();
-            let near = path.at_end && path.left() <= limits.tol * path.value.abs();
+            let near = path.at_end && path.is_near(limits.tol * path.value.abs());
             let settled = match gap {
                 Some(gap) => gap <= limits.tol,
                 None if limits.proof && risk.penalty.convex() => false,
@@ -312,14 +312,21 @@ impl<'a> Path<'a> {
         bound.into_iter().chain(other).reduce(f64::max)
     }
 
-    /// A guess at how far the value is from the optimum, never of a step that failed. So much was left before the last step, roughly; what
-    /// its model did not foresee is more than is left after it, unless by chance. Without a proof to follow, stay on the safe side.
-    fn left(&self) -> f64 {
-        match self.stalled {
-            _ if self.proof => self.decrement,
-            0 => self.decrement.min(self.surprise.max(0.1 * self.decrement)) / 0.3,
-            _ => f64::INFINITY,
+    /// A guess at whether the value is within such a distance of the optimum, never after a step that failed. So much was left before the
+    /// last step, roughly; what its model did not foresee is more than is left after it, unless by chance. Without a proof to follow, stay
+    /// on the safe side.
+    fn is_near(&self, distance: f64) -> bool {
+        const SAFE: f64 = 0.3;
+        if self.proof {
+            return self.decrement <= distance;
         }
+        if self.stalled > 0 {
+            return false;
+        }
+        let guess = self.decrement.min(self.surprise.max(0.1 * self.decrement));
+        // What the next step would promise, if the matrix were still that of the last one.
+        let promised = || self.system.decrement(self.risk, &self.grad).is_some_and(|left| left <= distance);
+        guess <= SAFE * distance || (self.decrement.is_finite() && promised())
     }
 
     fn best_gap(&self) -> Option<f64> {

@@ -65,6 +65,11 @@ impl Dense {
         !std::mem::replace(&mut self.doubtful, true)
     }
 
+    /// Whether there has been a system yet.
+    pub(crate) fn is_factored(&self) -> bool {
+        !self.matrix.is_empty()
+    }
+
     /// Whether [`Dense::apply`] inverts the matrix exactly.
     pub(crate) fn is_exact(&self) -> bool {
         !self.is_lumped() && self.lift == 0.0
@@ -103,8 +108,8 @@ impl Dense {
     }
 
     /// `out = A⁻¹·r` for a centred right-hand side.
-    pub(crate) fn apply(&self, a: &Matrix<'_>, r: &[f64], out: &mut [f64]) {
-        let (c, width) = (a.risk.classes, self.width);
+    pub(crate) fn apply(&self, risk: &Risk<'_>, r: &[f64], out: &mut [f64]) {
+        let (c, width) = (risk.classes, self.width);
         // Class-major: entry (class k, feature j) sits at k·width + j.
         let mut small = vec![0.0; width * (c - 1)];
         for (j, row) in r.chunks_exact(c).enumerate() {
@@ -115,7 +120,7 @@ impl Dense {
             (0..c - 1).for_each(|k| row[k] = small[k * width + j]);
             row[c - 1] = 0.0;
         }
-        a.risk.centre(out);
+        risk.centre(out);
     }
 
     fn form(&mut self, a: &Matrix<'_>, roughly: bool) {

@@ -119,14 +119,14 @@ impl System {
             }
             if !dense.is_exact() {
                 step.fill(0.0);
-                let invert = |r: &[f64], out: &mut [f64]| dense.apply(a, r, out);
+                let invert = |r: &[f64], out: &mut [f64]| dense.apply(a.risk, r, out);
                 let goal = |rho| rho * forcing * forcing;
                 let multiply = |v: &[f64], out: &mut [f64]| a.apply(v, out);
                 let small = |residual: &[f64]| rest.allows(a, residual);
                 let products = cg::solve(multiply, invert, negated(grad), goal, small, step, go_on).products;
                 return step.iter().all(|s| s.is_finite()).then_some(Solve { products });
             }
-            dense.apply(a, grad, step);
+            dense.apply(a.risk, grad, step);
             step.iter_mut().for_each(|s| *s = -*s);
             return step.iter().all(|s| s.is_finite()).then_some(Solve { products: 0 });
         }
@@ -140,6 +140,14 @@ impl System {
             self.single = None;
         }
         step.iter().all(|s| s.is_finite()).then_some(Solve { products })
+    }
+
+    /// gᵀA⁻¹g with the matrix of the last system, if that is at hand as a factor.
+    pub(crate) fn decrement(&self, risk: &Risk<'_>, grad: &[f64]) -> Option<f64> {
+        let dense = self.dense.as_ref().filter(|dense| dense.is_exact() && dense.is_factored())?;
+        let mut step = vec![0.0; grad.len()];
+        dense.apply(risk, grad, &mut step);
+        Some(dot(grad, &step)).filter(|decrement| *decrement >= 0.0)
     }
 
     /// The last step led nowhere: if that was for want of digits, the next one shall have them. Whether it will have more.
