@@ -130,7 +130,10 @@ impl System {
             step.iter_mut().for_each(|s| *s = -*s);
             return step.iter().all(|s| s.is_finite()).then_some(Solve { products: 0 });
         }
-        let products = self.iterate(a, grad, forcing, rest, step, go_on)?;
+        let (mut products, good) = self.iterate(a, grad, forcing, rest, step, go_on)?;
+        if !good && self.active.as_mut().is_some_and(Active::distrust) {
+            products += self.iterate(a, grad, forcing, rest, step, go_on)?.0;
+        }
         let more = self.active.as_mut().is_some_and(|active| active.adapt(a, products, self.costs.product));
         // Products in single precision cost half as much. A better preconditioner is tried first.
         let price = if self.single.is_some() { 0.5 } else { 1.0 };
@@ -160,25 +163,8 @@ impl System {
         dense || active || single
     }
 
-    /// Conjugate gradients with the preconditioner of active entries, anew where it turns out to need more digits; the number of products.
+    /// Conjugate gradients with the preconditioner of active entries; the number of products, and whether the preconditioner had digits enough.
     fn iterate(
-        &mut self,
-        a: &Matrix<'_>,
-        grad: &[f64],
-        forcing: f64,
-        rest: &Rest,
-        step: &mut [f64],
-        go_on: &mut dyn FnMut() -> bool,
-    ) -> Option<usize> {
-        let (products, good) = self.attempt(a, grad, forcing, rest, step, go_on)?;
-        if good || !self.active.as_mut()?.distrust() {
-            return Some(products);
-        }
-        Some(products + self.attempt(a, grad, forcing, rest, step, go_on)?.0)
-    }
-
-    /// The number of products, and whether the preconditioner had digits enough.
-    fn attempt(
         &mut self,
         a: &Matrix<'_>,
         grad: &[f64],
