@@ -115,7 +115,7 @@ Accuracies on test rows, mean ± standard deviation. Three ways to come by them:
   including the test rows where the script scales, one 80/20 split, 500 epochs of Adam with its settings. *Their split* is that of the
   script; the other splits show how much depends on it.
 - **fair**: the paper's text without leaks: scaling and hyper-parameters are learnt from the training rows of each outer fold alone, by inner
-  folds, the same way for every method, and every method is solved to a certified optimum.
+  folds, the same way for every method, and every method is solved exactly (with a certificate for the fit on all rows).
 
 ";
 

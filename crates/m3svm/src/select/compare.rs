@@ -15,7 +15,7 @@ use super::path::follow;
 use super::race::{deviation, mean};
 use super::search::{Control, Search, SearchWatch};
 use super::significance::corrected_t_test;
-use super::work::{Work, at_once};
+use super::work::{Work, searches_at_once};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::model::Model;
@@ -107,6 +107,9 @@ impl Comparison {
         control: &Control<'_>,
     ) -> Result<Compared> {
         let judged = |(at, fold): (usize, &Fold)| -> Result<(f64, Setting)> {
+            if control.stopped() {
+                return Err(Error::Interrupted);
+            }
             let train = data.take_rows(&fold.train)?;
             let groups: Option<Vec<u32>> = groups.map(|g| fold.train.iter().map(|&i| g[i as usize]).collect());
             let scope = 1 + number * outer.len() + at;
@@ -121,12 +124,14 @@ impl Comparison {
             let score = scores.and_then(|scores| scores.into_iter().next()).ok_or(Error::Interrupted)?;
             Ok((score.accuracy, setting))
         };
-        // Each has inner folds of its own under way.
-        let at_once = at_once(data).div_ceil(1 + search.folds);
+        let at_once = searches_at_once(search, data);
         let mut done: Vec<Result<_>> = Vec::new();
         for first in (0..outer.len()).step_by(at_once) {
             let some = &outer[first..outer.len().min(first + at_once)];
             done.par_extend(some.par_iter().enumerate().map(|(at, fold)| judged((first + at, fold))));
+            if done.iter().any(Result::is_err) {
+                break;
+            }
         }
         let (accuracies, settings): (Vec<f64>, Vec<Setting>) = done.into_iter().collect::<Result<_>>()?;
         let usual = most_frequent(&settings);

@@ -138,8 +138,13 @@ impl Work<'_> {
     }
 }
 
+/// How many searches over most of the rows may be under way, each with folds of its own.
+pub(super) fn searches_at_once(search: &Search, data: &Dataset<'_>) -> usize {
+    (at_once(data) / (1 + search.folds * search.repeats.min(MOST_REPEATS))).max(1)
+}
+
 /// How many copies of the rows there may be.
-pub(super) fn at_once(data: &Dataset<'_>) -> usize {
+fn at_once(data: &Dataset<'_>) -> usize {
     let bytes = data.x().stored().saturating_mul(std::mem::size_of::<f64>());
     (MOST_BYTES / bytes.max(1)).max(1)
 }

@@ -95,7 +95,7 @@ pub struct Limits {
     /// Seed of everything random (mini-batches).
     pub seed: u64,
     /// Whether `tol` must be proven by a lower bound. If not, Newton computes no bounds and stops where
-    /// its last step says that so little is left.
+    /// its last step, or the promise of the next one, says that so little is left.
     pub proof: bool,
 }
 

@@ -225,8 +225,13 @@ impl<'d> Descent<'d> {
             let mut kept = Vec::new();
             for (n, (&i, step)) in free.iter().zip(&leap.steps).enumerate() {
                 let top = self.weights[i];
-                // Rounding must not leave a number next to its bound.
-                let new = if *step == rooms[n].above { top } else { self.a[i] + step };
+                // A number next to its bound would cut the next leap short.
+                let near = 1e-12 * top;
+                let new = match self.a[i] + step {
+                    new if new <= near => 0.0,
+                    new if new >= top - near => top,
+                    new => new,
+                };
                 self.go(i, new);
                 if new > 0.0 && new < top {
                     kept.push(n);

@@ -219,7 +219,9 @@ impl Active {
     }
 
     fn factor_entries(&mut self, a: &Matrix<'_>, single: Option<&Single>, exactly: bool) {
+        self.rough = None;
         if self.entries.list.is_empty() {
+            self.rows = Chosen::empty();
             return;
         }
         let used = self.number_rows();
@@ -277,7 +279,6 @@ impl Active {
             }
             out[0] += e.inverse;
         };
-        self.rough = None;
         if self.rough_will_do && !exactly && size >= WIDE {
             self.rough = Rough::of(size, column);
         }
@@ -294,9 +295,10 @@ impl Active {
         }
     }
 
-    /// No more single precision; whether there may have been any.
+    /// No more single precision; whether the last system had some.
     pub(crate) fn distrust(&mut self) -> bool {
-        std::mem::take(&mut self.rough_will_do)
+        self.rough_will_do = false;
+        self.is_rough()
     }
 
     fn is_rough(&self) -> bool {
@@ -360,7 +362,7 @@ impl Active {
         self.base(&self.pulled, c, m, &mut back);
         axpy(-1.0, &back, out);
         self.back = back;
-        !self.is_rough() || dot(r, out) > LEFT * before
+        !self.is_rough() || dot(r, out) >= LEFT * before
     }
 
     /// Multiplies every parameter row by the inverse of M.

@@ -60,9 +60,9 @@ impl Dense {
         Self { members, means, matrix, sums, kept, single: None, double: None, doubtful: false, width, lift: 0.0 }
     }
 
-    /// No more sums in single precision; whether there may have been any.
+    /// No more sums in single precision; whether there have been any until now.
     pub(crate) fn distrust(&mut self) -> bool {
-        !std::mem::replace(&mut self.doubtful, true)
+        !std::mem::replace(&mut self.doubtful, true) && self.single.is_some()
     }
 
     /// Whether there has been a system yet.

@@ -157,10 +157,15 @@ impl System {
     ///
     /// A preconditioner in single precision may even be indefinite: where the penalty is small, it is a tiny difference of large numbers.
     pub(crate) fn distrust(&mut self) -> bool {
-        let dense = self.dense.as_mut().is_some_and(Dense::distrust);
+        let dense = self.distrust_sums();
         let active = self.active.as_mut().is_some_and(Active::distrust);
         let single = self.single.take().is_some();
         dense || active || single
+    }
+
+    /// The same for factored matrices alone.
+    pub(crate) fn distrust_sums(&mut self) -> bool {
+        self.dense.as_mut().is_some_and(Dense::distrust)
     }
 
     /// Conjugate gradients with the preconditioner of active entries; the number of products, and whether the preconditioner had digits enough.
@@ -206,11 +211,14 @@ impl System {
             residual = negated(grad);
         }
         let mended = cg::solve(exact, invert, residual, |_| SLACK * rough.goal, small, step, go_on);
+        if shaky.get() {
+            return Some((rough.products + 1 + mended.products, false));
+        }
         self.trusted = if mended.products == 0 { self.trusted + 1 } else { 0 };
         if 2 * mended.products > rough.products {
             self.single = None;
         }
-        Some((rough.products + 1 + mended.products, !shaky.get()))
+        Some((rough.products + 1 + mended.products, true))
     }
 }
 
