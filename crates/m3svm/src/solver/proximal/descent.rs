@@ -19,9 +19,9 @@ pub(super) trait Quadratic {
     /// Moves by a whole step, whose `product` is known.
     fn advance(&mut self, step: &[f64], product: &[f64]);
 
-    /// The step among the `free` coordinates after which their first derivatives have changed by `wanted`, or most of it. All others
-    /// are 0, in `wanted`, too.
-    fn newton(&self, free: &[usize], wanted: &[f64]) -> Option<Vec<f64>>;
+    /// Steps among the `free` coordinates that lead towards the minimum with the signs of all of them kept, the most promising first.
+    /// `wanted` is what must be added to their first derivatives. All others are 0, in `wanted`, too.
+    fn steps(&self, free: &[usize], wanted: &[f64], point: &Point<'_>) -> Vec<Vec<f64>>;
 }
 
 /// What stands beside the quadratic function, and where the point is.
@@ -121,18 +121,26 @@ fn settle(q: &mut dyn Quadratic, point: &mut Point<'_>) {
         let sign = if point.values[a] == 0.0 { 0.0 } else { point.values[a].signum() };
         wanted[a] = -(q.slope(a) + point.thresholds[a] * sign);
     }
-    let Some(step) = q.newton(&free, &wanted).filter(|step| step.iter().all(|s| s.is_finite())) else { return };
-    // All the way, with every coordinate that would change sign stopped at zero. Where that leads too far, as along flat directions,
-    // straight on to the lowest point.
+    for step in q.steps(&free, &wanted, point) {
+        if step.iter().all(|s| s.is_finite()) && try_move(q, point, &free, &step) {
+            return;
+        }
+    }
+}
+
+/// A step all the way, with every coordinate that would change sign stopped at zero. Where that leads too far, as along flat directions,
+/// straight on to the lowest point.
+pub(super) fn clipped_or_shortened(
+    q: &dyn Quadratic,
+    free: &[usize],
+    step: &[f64],
+    point: &Point<'_>,
+) -> Vec<Vec<f64>> {
     let stopped = |a: usize| {
         let u = point.values[a];
         if point.thresholds[a] > 0.0 && u * (u + step[a]) <= 0.0 { -u } else { step[a] }
     };
-    let clipped: Vec<f64> = (0..step.len()).map(stopped).collect();
-    if !try_move(q, point, &free, &clipped) {
-        let lowest = lowest_along(q, point, &free, &step);
-        try_move(q, point, &free, &lowest);
-    }
+    vec![(0..step.len()).map(stopped).collect(), lowest_along(q, point, free, step)]
 }
 
 /// The step shortened (or extended) to where the function is lowest. If that is at a kink, the coordinate there becomes exactly zero.

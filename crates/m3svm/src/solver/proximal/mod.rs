@@ -8,6 +8,7 @@
 
 mod bends;
 mod descent;
+mod face;
 mod gram;
 mod scores;
 mod working;
@@ -38,7 +39,7 @@ pub struct Proximal {}
 /// The first λ, as a share of the one from which on all weights are zero.
 const FIRST: f64 = 0.5;
 
-/// How far λ comes down after a step.
+/// How far λ comes down after a step that failed.
 const DOWN: f64 = 0.4;
 
 /// Up to so many coordinates the matrix of the model is cheap.
@@ -72,6 +73,9 @@ impl Proximal {
             }
             let gap = run.best.relative_gap();
             if gap.is_some_and(|gap| gap <= limits.tol) && run.confirm(limits.tol) {
+                return Ok(run.finish(Stop::Converged));
+            }
+            if !limits.proof && run.is_near(limits.tol) {
                 return Ok(run.finish(Stop::Converged));
             }
             let progress = Progress {
@@ -125,6 +129,8 @@ struct Run<'a> {
     damping: f64,
     /// The last step was taken in full.
     trusted: bool,
+    /// Largest violation that the last step left in its model, in units of λ; infinite where that was not the model of the objective.
+    unsolved: f64,
     /// Descent along coordinates alone has proven slow.
     write_out: bool,
     /// Failed searches in a row.
@@ -155,6 +161,7 @@ impl<'a> Run<'a> {
             columns: Columns::new(risk.x),
             damping: 0.0,
             trusted: false,
+            unsolved: f64::INFINITY,
             write_out: false,
             failed: 0,
             best: Certificate { objective: f64::INFINITY, lower_bound: None },
@@ -207,6 +214,18 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// A guess at whether the value is within such a relative distance of the optimum: the last step was taken in full, promised no more than
+    /// that, and its model would not have promised much more had it been solved exactly. (What is left of violations can gain no more than
+    /// their size times the weights, and λ times those is a part of the value.)
+    fn is_near(&self, distance: f64) -> bool {
+        let exact = self.loss.is_none() || self.mu <= FINEST;
+        exact
+            && self.trusted
+            && self.failed == 0
+            && self.unsolved <= distance
+            && self.decrement <= distance * self.value
+    }
+
     /// Whether the best point is as good as it seems. If not, the run goes on from fresh scores.
     fn confirm(&mut self, tol: f64) -> bool {
         self.evaluations += 1;
@@ -229,6 +248,8 @@ impl<'a> Run<'a> {
         self.columns.fetch(risk.x, working.coordinates.iter().map(|a| a.feature()));
         // Loose while far from the optimum, then ever tighter: convergence stays quadratic.
         let share = (working.violation / self.level.max(f64::MIN_POSITIVE)).clamp(1e-4, 0.1);
+        // A matrix that was dear to write out is made the most of.
+        let share = if self.writes_out(&working) { 0.3 * share } else { share };
         let target = share * working.violation * 0.1f64.powi(self.failed as i32);
         let mut point = Point {
             thresholds: &working.thresholds,
@@ -250,6 +271,8 @@ impl<'a> Run<'a> {
         self.iterations += 1;
         let taken = found.as_ref().map_or(0.0, |found| found.step);
         self.trusted = taken >= 1.0;
+        let whole = self.level <= self.lambda && damping == 0.0 && working.is_whole;
+        self.unsolved = if whole { solved.residual / self.lambda } else { f64::INFINITY };
         self.damping = match taken {
             t if t < 0.1 => (10.0 * self.damping).clamp(1e-3, 1.0),
             t if t >= 1.0 && self.damping < 1e-3 => 0.0,
@@ -283,7 +306,7 @@ impl<'a> Run<'a> {
             self.relax(self.mu * shrink(self.decrement / self.value));
         }
         if found.step > 0.3 {
-            self.lower(DOWN);
+            self.lower(shrink(self.decrement / self.level_value()).max(1.0 - found.step));
         }
         self.failed < 6
     }
@@ -309,7 +332,7 @@ impl<'a> Run<'a> {
         let size = working.coordinates.len();
         let ridge = 2.0 * self.risk.epsilon;
         let slopes = working.slopes.clone();
-        if size <= FEW || (self.write_out && self.fits(working)) {
+        if size <= FEW || self.writes_out(working) {
             let mut gram = Gram::new(bends, &self.columns, &working.coordinates, slopes, ridge);
             return solve(&mut gram, point, target, 10 + size / 60, 20, go_on);
         }
@@ -321,6 +344,11 @@ impl<'a> Run<'a> {
         };
         let mut scores = Scores::new(bends, &self.columns, &working.coordinates, slopes, ridge);
         solve(&mut scores, point, target, sweeps, rounds, go_on)
+    }
+
+    /// Whether the matrix of the model is written out although it is not small.
+    fn writes_out(&self, working: &Working) -> bool {
+        self.write_out && self.fits(working)
     }
 
     /// Whether writing the matrix of the model out costs less than some two hundred sweeps, and fits the memory.

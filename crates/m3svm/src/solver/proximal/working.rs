@@ -40,6 +40,8 @@ pub(super) struct Working {
     pub(super) slopes: Vec<f64>,
     /// Largest violation of the optimality conditions, over all parameters.
     pub(super) violation: f64,
+    /// Whether all zeros that press have joined.
+    pub(super) is_whole: bool,
 }
 
 impl Working {
@@ -56,7 +58,8 @@ impl Working {
         let mut pressing: Vec<usize> =
             (0..m).filter(|at| theta[*at] == 0.0 && slopes[*at].abs() > NEAR * lambda).collect();
         let room = chosen.len().max(JOIN);
-        if pressing.len() > room {
+        let is_whole = pressing.len() <= room;
+        if !is_whole {
             let steeper = |a: &usize, b: &usize| slopes[*b].abs().total_cmp(&slopes[*a].abs()).then(a.cmp(b));
             pressing.select_nth_unstable_by(room, steeper);
             pressing.truncate(room);
@@ -67,6 +70,6 @@ impl Working {
         coordinates.sort_unstable();
         let places = || coordinates.iter().map(|a| a.place(c));
         let (thresholds, slopes) = (places().map(threshold).collect(), places().map(|at| slopes[at]).collect());
-        Self { coordinates, thresholds, slopes, violation: worst }
+        Self { coordinates, thresholds, slopes, violation: worst, is_whole }
     }
 }
