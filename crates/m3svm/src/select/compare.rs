@@ -4,18 +4,15 @@
 
 use std::time::Instant;
 
-use rayon::prelude::*;
 use serde::Serialize;
 
-use super::fold_data::FoldData;
 use super::folds::{Fold, check_inner, folds};
 use super::grid::{Grid, Setting};
 use super::journal::Journal;
-use super::path::follow;
+use super::outer::{Outer, OuterFolds};
 use super::race::{deviation, mean};
 use super::search::{Control, Search, SearchWatch};
 use super::significance::corrected_t_test;
-use super::work::{Work, searches_at_once};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::model::Model;
@@ -83,7 +80,7 @@ impl Comparison {
         inner.dedup();
         inner.iter().try_for_each(|(folds, seed)| check_inner(&outer, data.y(), groups, *folds, *seed))?;
         let control = Control::new(watch);
-        self.searches.iter().for_each(|search| control.plan(outer.len() * (search.most_fits() + 1)));
+        self.searches.iter().for_each(|search| OuterFolds::plan(search, outer.len(), &control));
         let mut all = Vec::new();
         for (number, search) in self.searches.iter().enumerate() {
             match self.one(search, number, data, groups, &outer, journal, &control) {
@@ -106,34 +103,11 @@ impl Comparison {
         journal: &Journal,
         control: &Control<'_>,
     ) -> Result<Compared> {
-        let judged = |(at, fold): (usize, &Fold)| -> Result<(f64, Setting)> {
-            if control.stopped() {
-                return Err(Error::Interrupted);
-            }
-            let train = data.take_rows(&fold.train)?;
-            let groups: Option<Vec<u32>> = groups.map(|g| fold.train.iter().map(|&i| g[i as usize]).collect());
-            let scope = 1 + number * outer.len() + at;
-            let inner = Work { search, data: &train, groups: groups.as_deref(), splits: None, journal, control, scope };
-            let found = inner.run()?;
-            if found.interrupted {
-                return Err(Error::Interrupted);
-            }
-            let setting = found.chosen(search.rule).setting;
-            let rows = FoldData::new(&search.spec, data, fold)?;
-            let scores = follow(&search.spec, &rows, &[setting], false, control)?;
-            let score = scores.and_then(|scores| scores.into_iter().next()).ok_or(Error::Interrupted)?;
-            Ok((score.accuracy, setting))
-        };
-        let at_once = searches_at_once(search, data);
-        let mut done: Vec<Result<_>> = Vec::new();
-        for first in (0..outer.len()).step_by(at_once) {
-            let some = &outer[first..outer.len().min(first + at_once)];
-            done.par_extend(some.par_iter().enumerate().map(|(at, fold)| judged((first + at, fold))));
-            if done.iter().any(Result::is_err) {
-                break;
-            }
-        }
-        let (accuracies, settings): (Vec<f64>, Vec<Setting>) = done.into_iter().collect::<Result<_>>()?;
+        let scope = 1 + number * outer.len();
+        let outer = OuterFolds { search, data, groups, folds: outer, journal, control, scope }.run();
+        let outer: Vec<Outer> = outer.into_iter().collect::<Result<_>>()?;
+        let accuracies: Vec<f64> = outer.iter().map(|o| o.score.accuracy).collect();
+        let settings: Vec<Setting> = outer.iter().map(|o| o.setting).collect();
         let usual = most_frequent(&settings);
         let model = usual.apply(&search.spec).fit(data)?;
         let started = Instant::now();

@@ -5,25 +5,13 @@
 
 use serde::Serialize;
 
-use super::fold_data::FoldData;
 use super::folds::{check_inner, folds};
-use super::grid::Setting;
 use super::journal::Journal;
-use super::path::{Score, follow};
+use super::outer::{Outer, OuterFolds};
 use super::race::{deviation, mean};
 use super::search::{Control, Search, SearchWatch};
-use super::work::Work;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-
-/// One outer fold.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Outer {
-    /// What the search on the other folds has chosen.
-    pub setting: Setting,
-    /// How that did here.
-    pub score: Score,
-}
 
 /// The outcome of a cross-validated search.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -56,31 +44,13 @@ impl Search {
     ) -> Result<Nested> {
         self.check_nested(data, groups)?;
         let control = Control::new(watch);
-        control.plan(self.folds * self.most_fits());
-        let mut outer = Vec::new();
-        for (number, fold) in folds(data.y(), groups, self.folds, self.spec.seed, 0)?.iter().enumerate() {
-            let train = data.take_rows(&fold.train)?;
-            let groups: Option<Vec<u32>> = groups.map(|g| fold.train.iter().map(|&i| g[i as usize]).collect());
-            let groups = groups.as_deref();
-            let inner = Work {
-                search: self,
-                data: &train,
-                groups,
-                splits: None,
-                journal,
-                control: &control,
-                scope: number + 1,
-            };
-            let found = match inner.run() {
-                Ok(found) if !found.interrupted => found,
-                Ok(_) | Err(Error::Interrupted) => break,
-                Err(error) => return Err(error),
-            };
-            let setting = found.chosen(self.rule).setting;
-            let rows = FoldData::new(&self.spec, data, fold)?;
-            let Some(scores) = follow(&self.spec, &rows, &[setting], false, &control)? else { break };
-            outer.extend(scores.into_iter().map(|score| Outer { setting, score }));
-        }
+        OuterFolds::plan(self, self.folds, &control);
+        let folds = folds(data.y(), groups, self.folds, self.spec.seed, 0)?;
+        let found =
+            OuterFolds { search: self, data, groups, folds: &folds, journal, control: &control, scope: 1 }.run();
+        // After an interruption, what is finished still counts.
+        let finished = found.into_iter().filter(|outer| !matches!(outer, Err(Error::Interrupted)));
+        let outer: Vec<Outer> = finished.collect::<Result<_>>()?;
         if outer.is_empty() {
             return Err(Error::Interrupted);
         }

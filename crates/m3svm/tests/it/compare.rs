@@ -60,6 +60,9 @@ fn an_interrupted_comparison_goes_on_where_it_stood() {
     let resumed = all.run(&data, None, &known, &|_| ControlFlow::Continue(())).unwrap();
     let resumed: Vec<_> = resumed.into_iter().map(|it| (it.accuracies, it.p_value)).collect();
     assert_eq!(resumed, run(&all, &data));
+    // Once all is done, no fit on any fold is left: the watcher is called during fits.
+    let busy = |_: &_| -> ControlFlow<()> { panic!("a fit was done again") };
+    assert_eq!(all.run(&data, None, &open(), &busy).unwrap().len(), 2);
     let other = Comparison { seed: 1, ..all.clone() };
     let refused = Journal::open_comparison(&path, &other, &data, None).unwrap_err().to_string();
     assert!(refused.contains("other data or other settings"), "{refused}");

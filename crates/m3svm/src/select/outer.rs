@@ -1,0 +1,88 @@
+//! A search judged by rows that it has never seen: it runs once per outer fold, on the rest of the rows.
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::fold_data::FoldData;
+use super::folds::Fold;
+use super::grid::Setting;
+use super::journal::{Journal, Place};
+use super::path::{Score, follow};
+use super::search::{Control, Search};
+use super::work::{Work, searches_at_once};
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+
+/// One outer fold.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Outer {
+    /// What the search on the other folds has chosen.
+    pub setting: Setting,
+    /// How that did here.
+    pub score: Score,
+}
+
+/// A search and the outer folds around it.
+pub(super) struct OuterFolds<'a> {
+    pub(super) search: &'a Search,
+    pub(super) data: &'a Dataset<'a>,
+    pub(super) groups: Option<&'a [u32]>,
+    pub(super) folds: &'a [Fold],
+    pub(super) journal: &'a Journal,
+    pub(super) control: &'a Control<'a>,
+    /// The scope of the first fold in the journal; the others follow.
+    pub(super) scope: usize,
+}
+
+impl OuterFolds<'_> {
+    /// Tells the watcher how many fits there will be at most.
+    pub(super) fn plan(search: &Search, folds: usize, control: &Control<'_>) {
+        control.plan(folds * (search.most_fits() + 1));
+    }
+
+    /// All folds in their order, as many side by side as memory allows. Fewer after an interruption or an error, which is then among them.
+    pub(super) fn run(&self) -> Vec<Result<Outer>> {
+        let at_once = searches_at_once(self.search, self.data);
+        let mut done: Vec<Result<Outer>> = Vec::new();
+        for first in (0..self.folds.len()).step_by(at_once) {
+            let some = &self.folds[first..self.folds.len().min(first + at_once)];
+            done.par_extend(some.par_iter().enumerate().map(|(at, fold)| self.judge(self.scope + first + at, fold)));
+            if done.iter().any(Result::is_err) {
+                break;
+            }
+        }
+        done
+    }
+
+    fn judge(&self, scope: usize, fold: &Fold) -> Result<Outer> {
+        let Self { search, data, journal, control, .. } = *self;
+        if control.stopped() {
+            return Err(Error::Interrupted);
+        }
+        let train = data.take_rows(&fold.train)?;
+        let groups: Option<Vec<u32>> = self.groups.map(|g| fold.train.iter().map(|&i| g[i as usize]).collect());
+        let inner = Work { search, data: &train, groups: groups.as_deref(), splits: None, journal, control, scope };
+        let found = inner.run()?;
+        if found.interrupted {
+            return Err(Error::Interrupted);
+        }
+        let setting = found.chosen(search.rule).setting;
+        // In the journal this comes after the repeats of the search.
+        let number = search.grid.settings().iter().position(|s| *s == setting).ok_or(Error::Interrupted)?;
+        let place = Place { scope, repeat: search.repeats, fold: 0, settings: vec![number] };
+        let score = match journal.find(&place) {
+            Some(known) => {
+                control.finish(1);
+                known
+            }
+            None => {
+                let rows = FoldData::new(&search.spec, data, fold)?;
+                let scores = follow(&search.spec, &rows, &[setting], false, control)?.ok_or(Error::Interrupted)?;
+                journal.add(&place, &scores)?;
+                scores
+            }
+        };
+        let score = score.into_iter().next().ok_or(Error::Interrupted)?;
+        Ok(Outer { setting, score })
+    }
+}
