@@ -309,3 +309,33 @@ fn lasso_dependent_features_do_not_slow_the_descent() {
     let spec = Spec { scaling: Scaling::Standard, max_iter: Some(100), ..spec(SOFTMAX, lasso(1e-3)) };
     assert_eq!(solved("segment", &data, &spec), None);
 }
+
+/// Along a path of λ, from neighbour to neighbour, as searches go: without a proof the value is still within the tolerance.
+#[test]
+fn what_is_near_without_a_proof_is_within_the_tolerance() {
+    let problem = Problem::clouds(390, 240, 12, 4, 1.0);
+    let data = problem.dense();
+    let mut earlier = 0;
+    for loss in losses() {
+        for tol in [1e-2, 1e-3, 1e-5] {
+            let mut start = Vec::new();
+            for lambda in [30.0, 3.0, 0.3, 0.03, 0.003] {
+                let penalty = lasso(lambda);
+                let risk = Risk::new(&data, loss.as_dyn(), penalty.as_dyn(), 1e-6, true);
+                start.resize(risk.dim(), 0.0);
+                let run = |tol, proof| {
+                    let limits = m3svm::solver::Limits { tol, max_iter: 1000, seed: 0, proof };
+                    let mut watch = |_: &m3svm::Progress| std::ops::ControlFlow::Continue(());
+                    Proximal {}.minimize(&risk, start.clone(), &limits, &mut watch).unwrap()
+                };
+                let (near, proven, best) = (run(tol, false), run(tol, true), run(1e-9, true));
+                let gap = near.certificate.objective / best.certificate.objective - 1.0;
+                assert_eq!(near.stop, Stop::Converged, "{loss:?} λ {lambda}");
+                assert!(gap <= tol, "{loss:?} λ {lambda}: {gap:e} > {tol:e}");
+                earlier += proven.iterations - near.iterations;
+                start = near.theta;
+            }
+        }
+    }
+    assert!(earlier > 0, "it would be pointless otherwise");
+}
