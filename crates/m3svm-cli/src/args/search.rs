@@ -29,7 +29,7 @@ pub(crate) struct SearchArgs {
     #[arg(long)]
     no_discard: bool,
     #[arg(long, value_name = "T", allow_negative_numbers = true,
-        help = or("Relative duality gap at which the fits of the search stop", plain(usual().tol)))]
+        help = or("Relative distance from the optimum at which the fits of the search stop", plain(usual().tol)))]
     search_tol: Option<f64>,
     /// Write down here what is finished, and go on from there if the file exists
     #[arg(long, value_name = "JOURNAL")]

@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 pub(super) struct Place {
     /// 0 for the search on all rows, then the outer folds around it.
     pub(super) scope: usize,
+    /// For the fit of what a search has chosen, tested on its outer fold: the number of repeats.
     pub(super) repeat: usize,
     pub(super) fold: usize,
     /// Numbers of the settings, in the order in which they were fitted.

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 /// The outcome of a cross-validated search.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Nested {
-    /// By outer fold.
+    /// The outer folds that are finished, in their order.
     pub outer: Vec<Outer>,
     /// Mean accuracy over the outer folds.
     pub mean: f64,

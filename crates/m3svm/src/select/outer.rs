@@ -68,21 +68,18 @@ impl OuterFolds<'_> {
         }
         let setting = found.chosen(search.rule).setting;
         // In the journal this comes after the repeats of the search.
-        let number = search.grid.settings().iter().position(|s| *s == setting).ok_or(Error::Interrupted)?;
-        let place = Place { scope, repeat: search.repeats, fold: 0, settings: vec![number] };
-        let score = match journal.find(&place) {
-            Some(known) => {
-                control.finish(1);
-                known
-            }
-            None => {
-                let rows = FoldData::new(&search.spec, data, fold)?;
-                let scores = follow(&search.spec, &rows, &[setting], false, control)?.ok_or(Error::Interrupted)?;
-                journal.add(&place, &scores)?;
-                scores
-            }
-        };
-        let score = score.into_iter().next().ok_or(Error::Interrupted)?;
+        let number = search.grid.settings().iter().position(|s| *s == setting);
+        let place = Place { scope, repeat: search.repeats, fold: 0, settings: number.into_iter().collect() };
+        if let Some(&[score]) = journal.find(&place).as_deref() {
+            control.finish(1);
+            return Ok(Outer { setting, score });
+        }
+        let rows = FoldData::new(&search.spec, data, fold)?;
+        let scores = follow(&search.spec, &rows, &[setting], false, control)?;
+        let score = scores.and_then(|scores| scores.first().copied()).ok_or(Error::Interrupted)?;
+        if number.is_some() {
+            journal.add(&place, &[score])?;
+        }
         Ok(Outer { setting, score })
     }
 }

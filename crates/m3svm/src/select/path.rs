@@ -18,7 +18,7 @@ pub struct Score {
     pub log_loss: Option<f64>,
     /// Iterations of the solver.
     pub iterations: usize,
-    /// Whether the fit reached the tolerance of the search.
+    /// Whether the fit reached its tolerance: that of the search, or of final models for what a search has chosen.
     pub converged: bool,
 }
 

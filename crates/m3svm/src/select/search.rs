@@ -30,7 +30,7 @@ pub struct Search {
     /// Whether settings that are clearly behind after some of the repeats are dropped.
     pub discard: bool,
     /// How near to the optimum fits on folds come, relative to the objective; coarser than for a final model, because accuracy hardly
-    /// depends on it. Newton's own estimate of the distance suffices where a proof would take more steps.
+    /// depends on it. The solver's own estimate of the distance suffices where a proof would take more steps.
     pub tol: f64,
     /// Whether fits start from their neighbours. Only the time depends on it.
     pub warm_starts: bool,

@@ -30,7 +30,8 @@ use crate::risk::Risk;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stop {
-    /// The relative duality gap is at most the tolerance (below p = 1, where there is none: the steps became negligible).
+    /// The relative duality gap is at most the tolerance (below p = 1, where there is none: the steps became negligible; without
+    /// [`Limits::proof`]: by the solver's own estimate).
     Converged,
     /// The iteration limit came first.
     IterationLimit,
@@ -94,8 +95,8 @@ pub struct Limits {
     pub max_iter: usize,
     /// Seed of everything random (mini-batches).
     pub seed: u64,
-    /// Whether `tol` must be proven by a lower bound. If not, Newton computes no bounds and stops where
-    /// its last step, or the promise of the next one, says that so little is left.
+    /// Whether `tol` must be proven by a lower bound. If not, Newton computes no bounds, and it and the
+    /// proximal solver stop where the last step, or the promise of the next one, says that so little is left.
     pub proof: bool,
 }
 

@@ -19,9 +19,17 @@ pub(super) trait Quadratic {
     /// Moves by a whole step, whose `product` is known.
     fn advance(&mut self, step: &[f64], product: &[f64]);
 
-    /// Steps among the `free` coordinates that lead towards the minimum with the signs of all of them kept, the most promising first.
-    /// `wanted` is what must be added to their first derivatives. All others are 0, in `wanted`, too.
-    fn steps(&self, free: &[usize], wanted: &[f64], point: &Point<'_>) -> Vec<Vec<f64>>;
+    /// Steps among the `free` coordinates after which their first derivatives have changed by `wanted`, or most of it. All others
+    /// are 0, in `wanted`, too.
+    fn steps(&self, free: &[usize], wanted: &[f64], point: &Point<'_>) -> Option<Steps>;
+}
+
+/// Where to go from a point.
+pub(super) struct Steps {
+    /// Without regard to signs.
+    pub(super) straight: Vec<f64>,
+    /// With every coordinate that would change its sign taken to zero instead.
+    pub(super) signs_kept: Vec<f64>,
 }
 
 /// What stands beside the quadratic function, and where the point is.
@@ -121,26 +129,15 @@ fn settle(q: &mut dyn Quadratic, point: &mut Point<'_>) {
         let sign = if point.values[a] == 0.0 { 0.0 } else { point.values[a].signum() };
         wanted[a] = -(q.slope(a) + point.thresholds[a] * sign);
     }
-    for step in q.steps(&free, &wanted, point) {
-        if step.iter().all(|s| s.is_finite()) && try_move(q, point, &free, &step) {
-            return;
-        }
-    }
-}
-
-/// A step all the way, with every coordinate that would change sign stopped at zero. Where that leads too far, as along flat directions,
-/// straight on to the lowest point.
-pub(super) fn clipped_or_shortened(
-    q: &dyn Quadratic,
-    free: &[usize],
-    step: &[f64],
-    point: &Point<'_>,
-) -> Vec<Vec<f64>> {
-    let stopped = |a: usize| {
-        let u = point.values[a];
-        if point.thresholds[a] > 0.0 && u * (u + step[a]) <= 0.0 { -u } else { step[a] }
+    let finite = |step: &[f64]| step.iter().all(|s| s.is_finite());
+    let Some(steps) = q.steps(&free, &wanted, point).filter(|s| finite(&s.straight) && finite(&s.signs_kept)) else {
+        return;
     };
-    vec![(0..step.len()).map(stopped).collect(), lowest_along(q, point, free, step)]
+    // Where that leads too far, as along flat directions, straight on to the lowest point.
+    if !try_move(q, point, &free, &steps.signs_kept) {
+        let lowest = lowest_along(q, point, &free, &steps.straight);
+        try_move(q, point, &free, &lowest);
+    }
 }
 
 /// The step shortened (or extended) to where the function is lowest. If that is at a kink, the coordinate there becomes exactly zero.
@@ -203,6 +200,15 @@ fn try_move(q: &mut dyn Quadratic, point: &mut Point<'_>, free: &[usize], step: 
 }
 
 impl Point<'_> {
+    /// A step with every coordinate that would change sign stopped at zero.
+    pub(super) fn stop_at_zero(&self, step: &[f64]) -> Vec<f64> {
+        let stopped = |(a, by): (usize, &f64)| {
+            let u = self.values[a];
+            if self.thresholds[a] > 0.0 && u * (u + by) <= 0.0 { -u } else { *by }
+        };
+        step.iter().enumerate().map(stopped).collect()
+    }
+
     /// The coordinates that are not held at zero by a kink.
     fn free(&self) -> Vec<usize> {
         (0..self.values.len()).filter(|a| self.values[*a] != 0.0 || self.thresholds[*a] == 0.0).collect()

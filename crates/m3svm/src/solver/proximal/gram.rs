@@ -7,12 +7,12 @@ use rayon::prelude::*;
 
 use super::Coordinate;
 use super::bends::Bends;
-use super::descent::{Point, Quadratic};
+use super::descent::{Point, Quadratic, Steps};
 use super::face::walk;
 use crate::columns::Columns;
 use crate::kernel::{axpy, cross_add};
 use crate::loss::Shape;
-use crate::solver::system::factor;
+use crate::solver::system::{factor, solve_factored};
 
 /// Rows that are multiplied at a time: two blocks of them fit the cache.
 const BLOCK: usize = 256;
@@ -79,21 +79,25 @@ impl Quadratic for Gram {
         axpy(1.0, product, &mut self.slopes);
     }
 
-    fn steps(&self, free: &[usize], wanted: &[f64], point: &Point<'_>) -> Vec<Vec<f64>> {
+    fn steps(&self, free: &[usize], wanted: &[f64], point: &Point<'_>) -> Option<Steps> {
         let m = free.len();
         let mut part = vec![0.0; m * m];
         for (column, &b) in part.chunks_exact_mut(m.max(1)).zip(free) {
             column.iter_mut().zip(free).for_each(|(to, &a)| *to = self.matrix[b * self.size + a]);
         }
         if m == 0 || !factor(&mut part, m) {
-            return Vec::new();
+            return None;
         }
         let start: Vec<f64> = free.iter().map(|&a| point.values[a]).collect();
-        let slopes: Vec<f64> = free.iter().map(|&a| -wanted[a]).collect();
+        let mut straight: Vec<f64> = free.iter().map(|&a| wanted[a]).collect();
+        solve_factored(&part, m, &mut straight);
         let held: Vec<bool> = free.iter().map(|&a| point.thresholds[a] > 0.0).collect();
-        let mut step = vec![0.0; self.size];
-        free.iter().zip(walk(&part, &start, &slopes, &held)).for_each(|(&a, s)| step[a] = s);
-        vec![step]
+        let all = |some: &[f64]| -> Vec<f64> {
+            let mut all = vec![0.0; self.size];
+            free.iter().zip(some).for_each(|(&a, s)| all[a] = *s);
+            all
+        };
+        Some(Steps { signs_kept: all(&walk(&part, &start, &straight, &held)), straight: all(&straight) })
     }
 }
 

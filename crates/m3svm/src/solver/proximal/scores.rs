@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::Coordinate;
 use super::bends::Bends;
-use super::descent::{Point, Quadratic, clipped_or_shortened};
+use super::descent::{Point, Quadratic, Steps};
 use crate::columns::{Column, Columns};
 use crate::kernel::{axpy, dot, vectorised};
 use crate::loss::Shape;
@@ -166,7 +166,7 @@ impl Quadratic for Scores<'_> {
     }
 
     /// Conjugate gradients with the diagonal as preconditioner.
-    fn steps(&self, free: &[usize], wanted: &[f64], point: &Point<'_>) -> Vec<Vec<f64>> {
+    fn steps(&self, free: &[usize], wanted: &[f64], point: &Point<'_>) -> Option<Steps> {
         const MOST: usize = 60;
         const ENOUGH: f64 = 1e-3;
         let mut held = vec![0.0; wanted.len()];
@@ -189,7 +189,7 @@ impl Quadratic for Scores<'_> {
             along.iter_mut().zip(&light).for_each(|(a, l)| *a = l + next / square * *a);
             square = next;
         }
-        clipped_or_shortened(self, free, &step, point)
+        Some(Steps { signs_kept: point.stop_at_zero(&step), straight: step })
     }
 }
 
