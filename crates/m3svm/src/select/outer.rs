@@ -1,5 +1,7 @@
 //! A search judged by rows that it has never seen: it runs once per outer fold, on the rest of the rows.
 
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -42,16 +44,24 @@ impl OuterFolds<'_> {
 
     /// All folds in their order, as many side by side as memory allows. Fewer after an interruption or an error, which is then among them.
     pub(super) fn run(&self) -> Vec<Result<Outer>> {
-        let at_once = searches_at_once(self.search, self.data);
-        let mut done: Vec<Result<Outer>> = Vec::new();
-        for first in (0..self.folds.len()).step_by(at_once) {
-            let some = &self.folds[first..self.folds.len().min(first + at_once)];
-            done.par_extend(some.par_iter().enumerate().map(|(at, fold)| self.judge(self.scope + first + at, fold)));
-            if done.iter().any(Result::is_err) {
-                break;
+        let next = AtomicUsize::new(0);
+        let failed = AtomicBool::new(false);
+        // Each worker takes the next fold when it has one done: nobody waits for the slowest of a batch.
+        let worker = |_| {
+            let mut done = Vec::new();
+            while !failed.load(Ordering::Relaxed) {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(fold) = self.folds.get(at) else { break };
+                let outer = self.judge(self.scope + at, fold);
+                failed.fetch_or(outer.is_err(), Ordering::Relaxed);
+                done.push((at, outer));
             }
-        }
-        done
+            done
+        };
+        let workers = searches_at_once(self.search, self.data);
+        let mut done: Vec<_> = (0..workers).into_par_iter().with_max_len(1).flat_map_iter(worker).collect();
+        done.sort_unstable_by_key(|(at, _)| *at);
+        done.into_iter().map(|(_, outer)| outer).collect()
     }
 
     fn judge(&self, scope: usize, fold: &Fold) -> Result<Outer> {

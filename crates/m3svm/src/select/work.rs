@@ -23,8 +23,8 @@ use crate::spec::Spec;
 const CHAIN: usize = 40;
 /// Most repeats in one round.
 const MOST_REPEATS: usize = 16;
-/// Most bytes for the rows of folds that are under way at the same time.
-const MOST_BYTES: usize = 1 << 30;
+/// Most bytes for the rows of folds that are under way at the same time, per thread: machines with more of one have more of the other.
+const MOST_BYTES: usize = 1 << 29;
 
 /// One search over all rows, or over those of one outer fold.
 pub(super) struct Work<'a> {
@@ -138,15 +138,18 @@ impl Work<'_> {
     }
 }
 
-/// How many searches over most of the rows may be under way, each with folds of its own.
+/// How many searches over most of the rows may be under way, each with folds of its own: one more than
+/// keep all threads busy, because the last fold of a search leaves some without work.
 pub(super) fn searches_at_once(search: &Search, data: &Dataset<'_>) -> usize {
-    (at_once(data) / (1 + search.folds * search.repeats.min(MOST_REPEATS))).max(1)
+    let folds = search.folds * search.repeats.min(MOST_REPEATS);
+    let busy = rayon::current_num_threads().div_ceil(folds) + 1;
+    (at_once(data) / (1 + folds)).clamp(1, busy)
 }
 
 /// How many copies of the rows there may be.
 fn at_once(data: &Dataset<'_>) -> usize {
     let bytes = data.x().stored().saturating_mul(std::mem::size_of::<f64>());
-    (MOST_BYTES / bytes.max(1)).max(1)
+    (MOST_BYTES.saturating_mul(rayon::current_num_threads()) / bytes.max(1)).max(1)
 }
 
 /// Cuts the settings into chains of neighbours.
