@@ -1,5 +1,7 @@
 //! Products of one block of rows, on the calling thread. The one place to swap the linear-algebra backend.
 
+mod narrow;
+
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
@@ -64,7 +66,7 @@ pub(crate) fn add_rows(g: &[f64], out: &mut [f64]) {
 
 /// `z += X·W` for dense row-major `x` (m×d), `w` (d×c), `z` (m×c).
 pub(crate) fn mul_add(x: &[f64], cols: usize, w: &[f64], classes: usize, z: &mut [f64]) {
-    if cols == 0 || z.is_empty() {
+    if cols == 0 || z.is_empty() || narrow::mul_add(x, cols, w, classes, z) {
         return;
     }
     let rows = z.len() / classes;
@@ -205,6 +207,14 @@ pub(crate) fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
         x,
         #[inline(always)]
         |y, x| *y += a * x,
+    );
+}
+
+/// `out = x + a·y`.
+pub(crate) fn add_scaled(x: &[f64], a: f64, y: &[f64], out: &mut [f64]) {
+    vectorised(
+        #[inline(always)]
+        || out.iter_mut().zip(x.iter().zip(y)).for_each(|(o, (x, y))| *o = x + a * y),
     );
 }
 

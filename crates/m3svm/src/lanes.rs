@@ -12,6 +12,7 @@ pub(crate) trait Lanes: Copy + Default + std::fmt::Debug + Send + Sync + 'static
 
     fn rounded(value: f64) -> Self;
     fn widened(self) -> f64;
+    fn times(self, other: Self) -> Self;
 
     /// Whole vectors of a slice.
     fn vectors<S: Simd>(numbers: &[Self]) -> &[Self::Vector<S>];
@@ -37,6 +38,11 @@ macro_rules! lanes {
             #[inline(always)]
             fn widened(self) -> f64 {
                 f64::from(self)
+            }
+
+            #[inline(always)]
+            fn times(self, other: Self) -> Self {
+                self * other
             }
 
             #[inline(always)]

@@ -144,9 +144,10 @@ impl Stats {
             // The same with one division for the whole row.
             let share = w / total;
             let (min, max, mean) = (&mut min[..d], &mut max[..d], &mut mean[..d]);
+            // Values are finite: a comparison does for the smaller and the larger of two.
             row.for_each(|j, v| {
-                min[j] = min[j].min(v);
-                max[j] = max[j].max(v);
+                min[j] = if v < min[j] { v } else { min[j] };
+                max[j] = if v > max[j] { v } else { max[j] };
                 mean[j] += (v - mean[j]) * share;
             });
         });
@@ -161,22 +162,30 @@ impl Stats {
             }
         }
         (0..d).for_each(|j| mean[j] *= mass[j] / total);
-        // Relative to the largest value, so that squares neither overflow nor vanish.
-        let unit: Vec<f64> = min.iter().zip(&max).map(|(a, b)| a.abs().max(b.abs()).max(f64::MIN_POSITIVE)).collect();
+        // Relative to the largest value, so that squares neither overflow nor vanish; a power of 2, so that nothing is rounded.
+        let unit: Vec<f64> = min.iter().zip(&max).map(|(a, b)| power_of_two(a.abs().max(b.abs()))).collect();
+        let inverse: Vec<f64> = unit.iter().map(|unit| 1.0 / unit).collect();
         // Second pass around the mean: the textbook one-pass formula loses all digits when mean ≫ spread.
         let mut square = vec![0.0; d];
         x.for_each_row(|i, row| {
             let w = weight(i);
+            let (square, mean, inverse) = (&mut square[..d], &mean[..d], &inverse[..d]);
             if w > 0.0 {
-                row.for_each(|j, v| square[j] += w * ((v - mean[j]) / unit[j]).powi(2));
+                row.for_each(|j, v| square[j] += w * ((v - mean[j]) * inverse[j]).powi(2));
             }
         });
         for j in 0..d {
-            square[j] += (total - mass[j]) * (mean[j] / unit[j]).powi(2);
+            square[j] += (total - mass[j]) * (mean[j] * inverse[j]).powi(2);
         }
         let deviation = square.iter().zip(&unit).map(|(s, unit)| unit * (s / total).sqrt()).collect();
         Self { min, max, mean, deviation }
     }
+}
+
+/// The largest power of 2 that is not above a number, of all those whose inverse is a number too.
+fn power_of_two(value: f64) -> f64 {
+    const EXPONENT: u64 = 0x7ff << 52;
+    f64::from_bits(value.max(f64::MIN_POSITIVE).to_bits() & EXPONENT)
 }
 
 #[cfg(test)]

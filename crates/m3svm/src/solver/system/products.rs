@@ -8,12 +8,17 @@ use pulp::Simd;
 use rayon::prelude::*;
 
 use super::Matrix;
+use crate::kernel::{unrolled, vectorised};
 use crate::lanes::Lanes;
 use crate::risk::Risk;
 use crate::spare::Spare;
 
 /// Numbers that are summed side by side: four of the widest vectors of single precision.
 const SPAN: usize = 64;
+
+/// Numbers that are multiplied side by side when the products are made, and rows that are fetched at a time for it.
+const VECTOR: usize = 16;
+const BATCH: usize = 16;
 
 /// Most numbers kept for all classes together, 4 MB in double precision.
 const MOST: usize = 1 << 19;
@@ -56,25 +61,56 @@ impl<T: Lanes> Products<T> {
         let len = packed_len(width);
         let mut ends = vec![0];
         members.iter().for_each(|rows| ends.push(ends[ends.len() - 1] + rows.len() * len));
-        let mut spans = Spare::zeros(ends[members.len()]);
-        let (mut row, mut packed) = (vec![0.0; width], vec![T::default(); len]);
+        let mut spans = Spare::of(ends[members.len()]);
+        let (stride, room) = (width + VECTOR, len + VECTOR);
+        let (mut some, mut packed) = (vec![0.0; BATCH * stride], vec![T::default(); BATCH * room]);
+        let mut rounded = vec![T::default(); BATCH * stride];
         let x = risk.x.whole();
         for (rows, ends) in members.iter().zip(ends.windows(2)) {
             let (n, spans) = (rows.len(), &mut spans[ends[0]..ends[1]]);
-            for (at, &i) in rows.iter().enumerate() {
-                risk.write_rows(&x, &[i], width, &mut row);
-                let mut first = 0;
-                for j in 0..width {
-                    let column = &mut packed[first..first + width - j];
-                    column.iter_mut().zip(&row[j..]).for_each(|(p, x)| *p = T::rounded(row[j] * x));
-                    first += width - j;
-                }
-                for (s, part) in packed.chunks_exact(SPAN).enumerate() {
-                    spans[(s * n + at) * SPAN..(s * n + at + 1) * SPAN].copy_from_slice(part);
+            for (batch, rows) in rows.chunks(BATCH).enumerate() {
+                risk.write_rows(&x, rows, stride, &mut some);
+                vectorised(
+                    #[inline(always)]
+                    || {
+                        for (to, from) in rounded.iter_mut().zip(&some) {
+                            *to = T::rounded(*from);
+                        }
+                        pack(&rounded, width, &mut packed);
+                    },
+                );
+                // All rows of the batch first: what has just been written in other pieces is slow to read.
+                for (s, span) in spans.chunks_exact_mut(n * SPAN).enumerate() {
+                    let to = span.chunks_exact_mut(SPAN).skip(batch * BATCH).take(rows.len());
+                    to.zip(packed.chunks_exact(room))
+                        .for_each(|(to, row)| to.copy_from_slice(&row[s * SPAN..][..SPAN]));
                 }
             }
         }
         Self { width, ends, spans }
+    }
+}
+
+/// Packs the triangles of a batch of rows with zeros after their last number, in whole vectors: what one column writes too much, the next
+/// one writes over, and after the last one come zeros.
+#[inline(always)]
+fn pack<T: Lanes>(rows: &[T], width: usize, packed: &mut [T]) {
+    let (stride, room) = (rows.len() / BATCH, packed.len() / BATCH);
+    let mut first = 0;
+    for j in 0..width {
+        for done in (0..width - j).step_by(VECTOR) {
+            // Rows are the inner loop: columns are too short for one.
+            for (row, packed) in rows.chunks_exact(stride).zip(packed.chunks_exact_mut(room)) {
+                let to = packed[first + done..].first_chunk_mut::<VECTOR>();
+                let (Some(from), Some(to)) = (row[j + done..].first_chunk::<VECTOR>(), to) else { return };
+                let mut products = [T::default(); VECTOR];
+                for l in 0..VECTOR {
+                    products[l] = row[j].times(from[l]);
+                }
+                *to = products;
+            }
+        }
+        first += width - j;
     }
 }
 
@@ -141,11 +177,20 @@ impl<T: Lanes> OfClass<T> {
     /// All rows count: leaving some out would cost more than it saves.
     fn fill(&mut self, products: &Products<T>, a: &Matrix<'_>, class: usize, rows: &[u32]) {
         let (c, len) = (a.risk.classes, packed_len(products.width));
-        self.weights.clear();
-        for &i in rows {
-            let h = &a.h[i as usize * c..(i as usize + 1) * c];
-            self.weights.extend(h[..class].iter().chain(&h[class + 1..]).map(|h| T::rounded(*h)));
-        }
+        self.weights.resize(rows.len() * (c - 1), T::default());
+        let (before, weights) = (class, &mut self.weights[..]);
+        unrolled(
+            c - 1,
+            #[inline(always)]
+            |others| {
+                for (&i, to) in rows.iter().zip(weights.chunks_exact_mut(others)) {
+                    let h = &a.h[i as usize * c..(i as usize + 1) * c];
+                    for k in 0..others {
+                        to[k] = T::rounded(h[k + usize::from(k >= before)]);
+                    }
+                }
+            },
+        );
         // What is there already will be written over.
         self.packed.resize((c - 1) * len, T::default());
         let spans = &products.spans[products.ends[class]..products.ends[class + 1]];
