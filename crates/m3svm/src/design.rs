@@ -107,6 +107,19 @@ impl<'a> Design<'a> {
         parts.into_iter().map(add).collect()
     }
 
+    /// Adds X̃ᵀ·G to `out`, all on this thread: for problems so small that others would come too late.
+    pub(crate) fn pull_back_alone(&self, partition: &Partition, columns: usize, g: &[f64], out: &mut [f64]) {
+        let mut room = Room::default();
+        let (w, b) = out.split_at_mut(self.x.cols() * columns);
+        for block in partition.blocks(0..self.x.rows()) {
+            let g = &g[block.start * columns..block.end * columns];
+            self.x.block(block, &mut room).t_mul_add(g, columns, w);
+            if self.intercept {
+                add_rows(g, b);
+            }
+        }
+    }
+
     fn pull_back_by_columns<S: Default + Send>(
         &self,
         transposed: &Features<'_>,

@@ -28,6 +28,11 @@ impl Partition {
         Self { rows, group, block }
     }
 
+    /// Whether all rows are in one group.
+    pub(crate) fn is_single(&self) -> bool {
+        self.rows <= self.group
+    }
+
     fn range(&self, g: usize) -> Range<usize> {
         g * self.group..((g + 1) * self.group).min(self.rows)
     }

@@ -15,7 +15,7 @@ use crate::certificate::Certificate;
 use crate::dataset::Dataset;
 use crate::design::Design;
 use crate::features::{Block, Features, Window};
-use crate::kernel::{axpy, dot};
+use crate::kernel::{add_scaled, axpy, dot};
 use crate::loss::{Loss, Shape};
 use crate::objective::Objective;
 use crate::partition::Partition;
@@ -102,7 +102,7 @@ impl<'a> Risk<'a> {
 
     /// The largest error of a sum over all rows, relative to the sum of absolute values.
     pub(crate) fn rounding(&self) -> f64 {
-        of_sum(self.design.depth(&self.partition, self.classes) + self.classes) + self.inexact
+        of_sum(self.design.depth(&self.partition, self.classes) + self.classes + Tile::DEPTH) + self.inexact
     }
 
     fn lengths(&self) -> &[f64] {
@@ -153,6 +153,33 @@ impl<'a> Risk<'a> {
         })
     }
 
+    /// Whether [`Risk::newton_pass`] is for this one: so small that a pass more costs more than what it keeps for later, and without weights.
+    pub(crate) fn is_small(&self) -> bool {
+        self.partition.is_single() && self.weights.is_none()
+    }
+
+    /// The sum of the loss; its gradient is added to `grad`, slopes and curvature of all rows are kept.
+    pub(crate) fn newton_pass(
+        &self,
+        loss: &dyn Loss,
+        z: &[f64],
+        dual: &[f64],
+        grad: &mut [f64],
+        slopes: &mut [f64],
+        h: &mut [f64],
+    ) -> f64 {
+        let (c, per, len) = (self.classes, loss.dual_len(self.classes), loss.shape().len(self.classes));
+        let mut value = 0.0;
+        for start in (0..self.y.len()).step_by(Tile::rows(c)) {
+            let end = (start + Tile::rows(c)).min(self.y.len());
+            let (row, dual) = (start * c..end * c, &dual[start * per..end * per]);
+            let (dz, h) = (&mut slopes[row.clone()], &mut h[start * len..end * len]);
+            value += loss.newton_rows(&z[row], &self.y[start..end], dual, dz, h);
+        }
+        self.design.pull_back_alone(&self.partition, self.classes, slopes, grad);
+        value
+    }
+
     pub(crate) fn block_loss(
         &self,
         loss: &dyn Loss,
@@ -162,27 +189,39 @@ impl<'a> Risk<'a> {
         values: &mut Vec<f64>,
         g: &mut [f64],
     ) -> LossSums {
-        let c = self.classes;
-        values.resize(block.len(), 0.0);
-        loss.value_grad_rows(z, &self.y[block.clone()], g, values);
         let mut sums = LossSums::default();
         if self.weights.is_none() && !with_dual {
-            sums.value = values.iter().sum();
+            let (c, few) = (self.classes, Tile::rows(self.classes));
+            let tiles = z.chunks(few * c).zip(g.chunks_mut(few * c)).zip(self.y[block].chunks(few));
+            sums.value = tiles.map(|((z, g), y)| loss.sum_grad_rows(z, y, g)).sum();
             return sums;
         }
-        for (at, i) in block.enumerate() {
-            let (z, g) = (&z[at * c..(at + 1) * c], &mut g[at * c..(at + 1) * c]);
-            let weight = self.weight(i);
-            sums.value += weight * values[at];
-            if with_dual {
-                let pays = self.loss.dual_value(z, self.y[i] as usize, values[at], g);
-                sums.add_dual(weight, pays, dot(g, g).sqrt(), self.lengths()[i]);
-            }
-            if weight != 1.0 {
-                g.iter_mut().for_each(|g| *g *= weight);
-            }
+        values.resize(block.len(), 0.0);
+        loss.value_grad_rows(z, &self.y[block.clone()], g, values);
+        sums.value = match &self.weights {
+            Some(weights) => dot(&weights[block.clone()], values),
+            None => values.iter().sum(),
+        };
+        if with_dual {
+            self.add_dual(block.clone(), z, values, g, &mut sums);
         }
+        self.weigh(block, g);
         sums
+    }
+
+    /// Adds what rows of given slopes pay in the dual. `values` comes with their values.
+    fn add_dual(&self, block: Range<usize>, z: &[f64], values: &mut [f64], g: &[f64], sums: &mut LossSums) {
+        self.loss.dual_values(z, &self.y[block.clone()], g, values);
+        let rows = block.zip(values.iter().zip(g.chunks_exact(self.classes)));
+        rows.for_each(|(i, (pays, g))| sums.add_dual(self.weight(i), *pays, dot(g, g).sqrt(), self.lengths()[i]));
+    }
+
+    /// Multiplies the slopes of rows with their weights.
+    fn weigh(&self, block: Range<usize>, g: &mut [f64]) {
+        let Some(weights) = &self.weights else { return };
+        for (weight, g) in weights[block].iter().zip(g.chunks_exact_mut(self.classes)) {
+            g.iter_mut().for_each(|g| *g *= weight);
+        }
     }
 
     /// Dual value and gradient of the slopes that the dual state stands for; `None` if it stands for none.
@@ -191,18 +230,17 @@ impl<'a> Risk<'a> {
         if per == 0 {
             return None;
         }
-        Some(self.pull_back(grad, |block, _, _, g| {
-            let mut sums = LossSums::default();
-            for (i, g) in block.zip(g.chunks_exact_mut(c)) {
-                let (y, weight) = (self.y[i] as usize, self.weight(i));
-                if self.loss.dual_slopes(&dual[i * per..(i + 1) * per], y, g) {
-                    let pays = self.loss.dual_value(&[], y, 0.0, g);
-                    sums.add_dual(weight, pays, dot(g, g).sqrt(), self.lengths()[i]);
-                    g.iter_mut().for_each(|g| *g *= weight);
-                } else {
+        Some(self.pull_back(grad, |block, _, scratch, g| {
+            for (i, g) in block.clone().zip(g.chunks_exact_mut(c)) {
+                if !self.loss.dual_slopes(&dual[i * per..(i + 1) * per], self.y[i] as usize, g) {
                     g.fill(0.0);
                 }
             }
+            let mut sums = LossSums::default();
+            scratch.values.clear();
+            scratch.values.resize(block.len(), 0.0);
+            self.add_dual(block.clone(), &[], &mut scratch.values, g, &mut sums);
+            self.weigh(block, g);
             sums
         }))
     }
@@ -211,28 +249,33 @@ impl<'a> Risk<'a> {
     pub(crate) fn loss_along(&self, loss: &dyn Loss, z: &[f64], dz: &[f64], t: f64) -> (f64, f64) {
         let c = self.classes;
         let parts = self.partition.map(|range| {
-            let room = self.partition.block();
-            let (mut at, mut g, mut values) = (vec![0.0; room * c], vec![0.0; room * c], vec![0.0; room]);
-            let (mut value, mut slope) = (0.0, 0.0);
-            for block in self.partition.blocks(range) {
-                let span = block.start * c..block.end * c;
+            let (mut value, mut slope, mut values) = (0.0, 0.0, Vec::new());
+            let mut moved = Tile::new(c);
+            Tile::new(c).each(range, |rows, g| {
+                let span = rows.start * c..rows.end * c;
                 let (z, dz) = (&z[span.clone()], &dz[span]);
-                let (at, g, values) = (&mut at[..z.len()], &mut g[..z.len()], &mut values[..block.len()]);
-                at.iter_mut().zip(z.iter().zip(dz)).for_each(|(a, (z, d))| *a = z + t * d);
-                loss.value_grad_rows(at, &self.y[block.clone()], g, values);
-                let Some(weights) = &self.weights else {
-                    value += values.iter().sum::<f64>();
-                    slope += dot(g, dz);
-                    continue;
-                };
-                for (k, weight) in weights[block].iter().enumerate() {
-                    value += weight * values[k];
-                    slope += weight * dot(&g[k * c..(k + 1) * c], &dz[k * c..(k + 1) * c]);
-                }
-            }
+                let at = moved.first(rows.len());
+                add_scaled(z, t, dz, at);
+                value += self.block_loss(loss, rows, at, false, &mut values, g).value;
+                slope += dot(g, dz);
+            });
             (value, slope)
         });
         parts.iter().fold((0.0, 0.0), |(a, b), (v, s)| (a + v, b + s))
+    }
+
+    /// Σ ω ℓ(z).
+    pub(crate) fn loss_at(&self, loss: &dyn Loss, z: &[f64]) -> f64 {
+        let c = self.classes;
+        let parts = self.partition.map(|range| {
+            let (mut value, mut values) = (0.0, Vec::new());
+            Tile::new(c).each(range, |rows, g| {
+                let z = &z[rows.start * c..rows.end * c];
+                value += self.block_loss(loss, rows, z, false, &mut values, g).value;
+            });
+            value
+        });
+        parts.iter().sum()
     }
 
     /// F, from scores made for it.
@@ -244,7 +287,7 @@ impl<'a> Risk<'a> {
 
     /// F with another loss and penalty at a point with given scores.
     pub(crate) fn value_at(&self, loss: &dyn Loss, penalty: &dyn Penalty, theta: &[f64], z: &[f64]) -> f64 {
-        let loss_value = self.loss_along(loss, z, z, 0.0).0;
+        let loss_value = self.loss_at(loss, z);
         let weights = &theta[..self.weights_len()];
         loss_value + penalty.value(weights, self.classes) + self.epsilon * dot(theta, theta)
     }
@@ -324,6 +367,45 @@ impl<'a> Risk<'a> {
             }
             let mean = intercept.iter().sum::<f64>() / self.classes as f64;
             intercept.iter_mut().for_each(|v| *v -= mean);
+        }
+    }
+}
+
+/// Room for the scores of a few rows that costs no allocation and stays in the fastest cache.
+struct Tile {
+    classes: usize,
+    room: [f64; Self::SIZE],
+    /// In place of `room` where not even one row fits into it.
+    wide: Vec<f64>,
+}
+
+impl Tile {
+    const SIZE: usize = 1024;
+
+    /// Additions that a number goes through in the sum over a tile, at most: losses add up in a few lanes, and then the lanes.
+    const DEPTH: usize = Self::SIZE / 8;
+
+    /// Rows in a tile.
+    fn rows(classes: usize) -> usize {
+        (Self::SIZE / classes).max(1)
+    }
+
+    fn new(classes: usize) -> Self {
+        let wide = if classes > Self::SIZE { vec![0.0; classes] } else { Vec::new() };
+        Self { classes, room: [0.0; Self::SIZE], wide }
+    }
+
+    fn first(&mut self, rows: usize) -> &mut [f64] {
+        let len = rows * self.classes;
+        if self.wide.is_empty() { &mut self.room[..len] } else { &mut self.wide[..len] }
+    }
+
+    /// Calls `f` with a few rows at a time and the room for their scores.
+    fn each(&mut self, rows: Range<usize>, mut f: impl FnMut(Range<usize>, &mut [f64])) {
+        let (few, end) = (Self::rows(self.classes), rows.end);
+        for start in rows.step_by(few) {
+            let rows = start..(start + few).min(end);
+            f(rows.clone(), self.first(rows.len()));
         }
     }
 }

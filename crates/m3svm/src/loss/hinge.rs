@@ -21,6 +21,20 @@ impl Hinge {
     /// g(x) and g′(x) = g(x)/r; the slope is ½ at the kink of the exact hinge. Neither cancels for x ≪ 0.
     #[inline(always)]
     pub(crate) fn value_slope(self, x: f64) -> (f64, f64) {
+        let (value, slope, _) = self.value_slope_inverse(x);
+        (value, slope)
+    }
+
+    /// The same, and the weight of [`Hinge::weight`], from one root and one division.
+    #[inline(always)]
+    pub(crate) fn value_slope_weight(self, x: f64, v: f64) -> (f64, f64, f64) {
+        let (value, slope, inverse) = self.value_slope_inverse(x);
+        (value, slope, 0.5 * inverse * (1.0 - v * (x * inverse)).max(0.0))
+    }
+
+    /// g(x), g′(x) and 1/r, which is 0 at the kink of the exact hinge.
+    #[inline(always)]
+    fn value_slope_inverse(self, x: f64) -> (f64, f64, f64) {
         let r = self.root(x);
         // |x| + r never cancels; `far` is the small one of the two roots ξ, s with ξ·s = δ²/4.
         let near = 0.5 * (x.abs() + r);
@@ -29,7 +43,8 @@ impl Hinge {
         // Not infinity times 0.
         let far = 0.25 * self.delta2 * (r.min(f64::MAX) * inverse);
         let value = if x > 0.0 { near } else { far };
-        (value, if r > 0.0 { value * (near.min(f64::MAX) * inverse) } else { 0.5 })
+        let inverse = near.min(f64::MAX) * inverse;
+        (value, if r > 0.0 { value * inverse } else { 0.5 }, inverse)
     }
 
     /// g″(x) = δ²/(2r³).
@@ -65,7 +80,6 @@ impl Hinge {
     /// whole step: they are what cut it, and the next step then sees them coming.
     #[inline(always)]
     pub(crate) fn moved_dual(self, x: f64, moved: f64, short: bool, v: f64) -> f64 {
-        const KEEP: f64 = 0.02;
         let r = self.root(x);
         if short && x * (x + moved) < 0.0 {
             let end = x + moved;
@@ -74,10 +88,22 @@ impl Hinge {
         }
         let inverse = 1.0 / r;
         let slope = x * inverse;
-        let next = slope + (1.0 - v * slope) * (moved * inverse);
-        // Not `clamp`, whose check of its bounds keeps loops from being vectorised.
-        next.max(-1.0 + KEEP * (1.0 + v)).min(1.0 - KEEP * (1.0 - v))
+        clipped(slope + (1.0 - v * slope) * (moved * inverse), v)
     }
+}
+
+/// The same where the step was not cut short, from the slope g′(x) = (1 + x/r)/2 and the weight h at x.
+#[inline(always)]
+pub(crate) fn followed_dual(slope: f64, weight: f64, moved: f64, v: f64) -> f64 {
+    clipped(2.0 * (slope + weight * moved) - 1.0, v)
+}
+
+/// What a dual variable `v` becomes on its way to `next`.
+#[inline(always)]
+fn clipped(next: f64, v: f64) -> f64 {
+    const KEEP: f64 = 0.02;
+    // Not `clamp`, whose check of its bounds keeps loops from being vectorised.
+    next.max(-1.0 + KEEP * (1.0 + v)).min(1.0 - KEEP * (1.0 - v))
 }
 
 #[cfg(test)]
@@ -103,6 +129,29 @@ mod tests {
                 let (expected_slope, expected_bend) = (hinge.value_slope(x).1, hinge.bend(x));
                 assert!((slope - expected_slope).abs() <= 4.0 * f64::EPSILON * expected_slope, "{delta} {x}: {slope}");
                 assert!((bend - expected_bend).abs() <= 8.0 * f64::EPSILON * expected_bend, "{delta} {x}: {bend}");
+            }
+        }
+    }
+
+    #[test]
+    fn weights_and_duals_at_once_are_those_one_by_one() {
+        for delta in [1e-8, 1e-3, 0.1, 1.0] {
+            let hinge = Hinge::new(delta);
+            for x in [0.0, 1e-9, 0.3, 1.0, 1e3].into_iter().flat_map(|x| [x, -x]) {
+                for v in [-1.0, -0.7, 0.0, 0.999] {
+                    let (value, slope, weight) = hinge.value_slope_weight(x, v);
+                    assert_eq!((value, slope), hinge.value_slope(x));
+                    let expected = hinge.weight(x, v);
+                    // Both are differences of numbers of the size of 1/r.
+                    let size = 1.0 / x.abs().max(delta);
+                    assert!((weight - expected).abs() <= 4.0 * f64::EPSILON * size, "{delta} {x} {v}: {weight}");
+                    for moved in [-2.0, -delta, 0.0, 0.1 * delta, 1.0] {
+                        let (found, expected) =
+                            (followed_dual(slope, weight, moved, v), hinge.moved_dual(x, moved, false, v));
+                        let size = 1.0 + size * moved.abs();
+                        assert!((found - expected).abs() <= 16.0 * f64::EPSILON * size, "{delta} {x} {v}: {found}");
+                    }
+                }
             }
         }
     }

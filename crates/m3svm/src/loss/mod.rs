@@ -145,6 +145,13 @@ pub trait Loss: Send + Sync + std::fmt::Debug {
         }
     }
 
+    /// Σℓ of consecutive rows, and `dz` as [`Loss::value_grad_rows`] writes it.
+    fn sum_grad_rows(&self, z: &[f64], y: &[u32], dz: &mut [f64]) -> f64 {
+        let mut values = vec![0.0; y.len()];
+        self.value_grad_rows(z, y, dz, &mut values);
+        values.iter().sum()
+    }
+
     /// An easier loss of the same family that tends to this one as μ → 0, for solvers that follow a path. `None`
     /// if the loss is smooth enough as it is.
     fn relaxed(&self, _mu: f64) -> Option<Box<dyn Loss>> {
@@ -175,6 +182,12 @@ pub trait Loss: Send + Sync + std::fmt::Debug {
         }
     }
 
+    /// [`Loss::sum_grad_rows`] and [`Loss::curvature_rows`] at once.
+    fn newton_rows(&self, z: &[f64], y: &[u32], dual: &[f64], dz: &mut [f64], h: &mut [f64]) -> f64 {
+        self.curvature_rows(z, y, dual, h);
+        self.sum_grad_rows(z, y, dz)
+    }
+
     /// ∇²ℓ itself in the same form: the curvature with the dual state that belongs to the point.
     fn hessian_rows(&self, z: &[f64], y: &[u32], h: &mut [f64]) {
         self.curvature_rows(z, y, &[], h);
@@ -183,6 +196,12 @@ pub trait Loss: Send + Sync + std::fmt::Debug {
     /// Moves the dual state of consecutive rows along with a Newton step that would change the scores by `step` and of which the
     /// share `taken` was taken.
     fn dual_rows(&self, _z: &[f64], _y: &[u32], _step: &[f64], _taken: f64, _dual: &mut [f64]) {}
+
+    /// The same after a step that was not cut short, from what [`Loss::newton_rows`] wrote at the point it was made for; `false` if the
+    /// scores are needed.
+    fn follow_rows(&self, _dz: &[f64], _h: &[f64], _y: &[u32], _step: &[f64], _dual: &mut [f64]) -> bool {
+        false
+    }
 
     /// Writes the slopes ∂ℓ/∂z that the dual state of a row stands for, if it stands for any. At tiny smoothing they are more exact
     /// than the slopes at the scores, whose rounding they do not share.
@@ -201,6 +220,16 @@ pub trait Loss: Send + Sync + std::fmt::Debug {
             size += product.abs();
         }
         value - along - of_sum(z.len()) * size
+    }
+
+    /// `dual_value` of consecutive rows (`z`, `dz`: m×c, `z` empty where [`Loss::dual_slopes`] gave the slopes; `y`, `out`: m). `out` comes
+    /// with the values of the rows.
+    fn dual_values(&self, z: &[f64], y: &[u32], dz: &[f64], out: &mut [f64]) {
+        let c = dz.len() / y.len().max(1);
+        for (i, out) in out.iter_mut().enumerate() {
+            let row = i * c..(i + 1) * c;
+            *out = self.dual_value(z.get(row.clone()).unwrap_or(&[]), y[i] as usize, *out, &dz[row]);
+        }
     }
 
     /// Replaces scores by class probabilities if the loss defines them; `false` if it does not.

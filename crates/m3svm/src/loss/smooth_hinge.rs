@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::hinge::Hinge;
+use super::hinge::{Hinge, followed_dual};
 use super::{Loss, Shape};
 use crate::error::{Error, Result};
 use crate::kernel::{unrolled, vectorised};
@@ -31,9 +31,23 @@ impl SmoothHinge {
     fn hinge(&self) -> Hinge {
         Hinge::new(self.delta)
     }
+
+    /// What a pair with the slope α adds to the lower bound.
+    #[inline(always)]
+    fn pay(&self, slope: f64) -> f64 {
+        let a = slope.clamp(0.0, 1.0);
+        a + self.delta * (a * (1.0 - a)).sqrt()
+    }
 }
 
-/// Fills `out` with γ for every row and class; 1 for the true class.
+/// Entries that are computed side by side.
+const LANES: usize = 16;
+
+/// γ of the true class: so far on the right side that neither value nor slope nor curvature is left, and all entries can be treated
+/// alike. Its square is still a number.
+const FAR: f64 = -1e100;
+
+/// Fills `out` with γ for every row and class; [`FAR`] for the true class.
 #[inline(always)]
 fn margins(z: &[f64], y: &[u32], c: usize, out: &mut [f64]) {
     unrolled(
@@ -43,6 +57,22 @@ fn margins(z: &[f64], y: &[u32], c: usize, out: &mut [f64]) {
             for ((z, out), y) in z.chunks_exact(c).zip(out.chunks_exact_mut(c)).zip(y) {
                 let base = 1.0 - z[*y as usize];
                 out.iter_mut().zip(z).for_each(|(out, z)| *out = base + z);
+                out[*y as usize] = FAR;
+            }
+        },
+    );
+}
+
+/// Fills `out` with Δγ for every row and class.
+#[inline(always)]
+fn changes(step: &[f64], y: &[u32], c: usize, out: &mut [f64]) {
+    unrolled(
+        c,
+        #[inline(always)]
+        |c| {
+            for ((step, out), y) in step.chunks_exact(c).zip(out.chunks_exact_mut(c)).zip(y) {
+                let shift = step[*y as usize];
+                out.iter_mut().zip(step).for_each(|(out, step)| *out = step - shift);
             }
         },
     );
@@ -55,6 +85,21 @@ fn fill(z: &[f64], y: &[u32], out: &mut [f64], f: impl Fn(usize, f64) -> f64) {
     margins(z, y, c, out);
     out.iter_mut().enumerate().for_each(|(at, out)| *out = f(at, *out));
     out.chunks_exact_mut(c).zip(y).for_each(|(out, y)| out[*y as usize] = 0.0);
+}
+
+/// Gives the true class what is missing for the slopes of a row to sum to zero.
+#[inline(always)]
+fn own_slopes(y: &[u32], c: usize, dz: &mut [f64]) {
+    unrolled(
+        c,
+        #[inline(always)]
+        |c| {
+            for (dz, y) in dz.chunks_exact_mut(c).zip(y) {
+                // That of the true class is next to nothing so far.
+                dz[*y as usize] = -dz.iter().sum::<f64>();
+            }
+        },
+    );
 }
 
 impl Loss for SmoothHinge {
@@ -76,8 +121,6 @@ impl Loss for SmoothHinge {
         const BLOCK: usize = 512;
         let c = z.len() / y.len().max(1);
         let hinge = self.hinge();
-        // The class itself enters as γ = 1 and is taken out again: one loop over all entries, without a branch, vectorises.
-        let own = hinge.value_slope(1.0).0;
         let rows = (BLOCK / c).max(1);
         let mut xi = [0.0; BLOCK];
         let mut wide = if c > BLOCK { vec![0.0; c] } else { Vec::new() };
@@ -92,23 +135,46 @@ impl Loss for SmoothHinge {
                     for (g, xi) in dz.iter_mut().zip(xi.iter_mut()) {
                         (*xi, *g) = hinge.value_slope(*g);
                     }
+                    own_slopes(y, c, dz);
                     unrolled(
                         c,
                         #[inline(always)]
-                        |c| {
-                            let sums = dz.chunks_exact_mut(c).zip(xi.chunks_exact(c));
-                            for ((dz, xi), (y, value)) in sums.zip(y.iter().zip(values.iter_mut())) {
-                                *value = xi.iter().sum::<f64>() - own;
-                                // First 0, then minus the others: minus all of them would lose the digits of small slopes.
-                                let y = *y as usize;
-                                dz[y] = 0.0;
-                                dz[y] = -dz.iter().sum::<f64>();
-                            }
-                        },
+                        |c| values.iter_mut().zip(xi.chunks_exact(c)).for_each(|(v, xi)| *v = xi.iter().sum()),
                     );
                 }
             },
         );
+    }
+
+    fn sum_grad_rows(&self, z: &[f64], y: &[u32], dz: &mut [f64]) -> f64 {
+        let c = z.len() / y.len().max(1);
+        let hinge = self.hinge();
+        let mut sum = 0.0;
+        vectorised(
+            #[inline(always)]
+            || {
+                let mut sums = [0.0; LANES];
+                margins(z, y, c, dz);
+                let (parts, rest) = dz.as_chunks_mut::<LANES>();
+                for part in parts {
+                    let mut slopes = [0.0; LANES];
+                    for l in 0..LANES {
+                        let (value, slope) = hinge.value_slope(part[l]);
+                        sums[l] += value;
+                        slopes[l] = slope;
+                    }
+                    *part = slopes;
+                }
+                for (gamma, sum) in rest.iter_mut().zip(&mut sums) {
+                    let (value, slope) = hinge.value_slope(*gamma);
+                    *sum += value;
+                    *gamma = slope;
+                }
+                own_slopes(y, c, dz);
+                sum = sums.iter().sum();
+            },
+        );
+        sum
     }
 
     fn hess_vec(&self, z: &[f64], y: usize, v: &[f64], out: &mut [f64]) {
@@ -153,6 +219,64 @@ impl Loss for SmoothHinge {
         );
     }
 
+    fn newton_rows(&self, z: &[f64], y: &[u32], dual: &[f64], dz: &mut [f64], h: &mut [f64]) -> f64 {
+        let c = z.len() / y.len().max(1);
+        let hinge = self.hinge();
+        let mut sum = 0.0;
+        vectorised(
+            #[inline(always)]
+            || {
+                let mut sums = [0.0; LANES];
+                margins(z, y, c, dz);
+                let ((parts, rest), (duals, dual)) = (dz.as_chunks_mut::<LANES>(), dual.as_chunks::<LANES>());
+                let (weights, weight) = h.as_chunks_mut::<LANES>();
+                for ((part, dual), weight) in parts.iter_mut().zip(duals).zip(weights) {
+                    // In one piece: the compiler cannot know that nothing is read from where it is written to.
+                    let (mut slopes, mut bends) = ([0.0; LANES], [0.0; LANES]);
+                    for l in 0..LANES {
+                        let (value, slope, bend) = hinge.value_slope_weight(part[l], dual[l]);
+                        sums[l] += value;
+                        (slopes[l], bends[l]) = (slope, bend);
+                    }
+                    (*part, *weight) = (slopes, bends);
+                }
+                for ((gamma, weight), (dual, sum)) in rest.iter_mut().zip(weight).zip(dual.iter().zip(&mut sums)) {
+                    let (value, slope, bend) = hinge.value_slope_weight(*gamma, *dual);
+                    *sum += value;
+                    (*gamma, *weight) = (slope, bend);
+                }
+                own_slopes(y, c, dz);
+                h.chunks_exact_mut(c).zip(y).for_each(|(h, y)| h[*y as usize] = 0.0);
+                sum = sums.iter().sum();
+            },
+        );
+        sum
+    }
+
+    fn follow_rows(&self, dz: &[f64], h: &[f64], y: &[u32], step: &[f64], dual: &mut [f64]) -> bool {
+        const BLOCK: usize = 512;
+        let c = dz.len() / y.len().max(1);
+        let rows = (BLOCK / c).max(1);
+        let mut room = [0.0; BLOCK];
+        let mut wide = if c > BLOCK { vec![0.0; c] } else { Vec::new() };
+        let room: &mut [f64] = if c > BLOCK { &mut wide } else { &mut room };
+        vectorised(
+            #[inline(always)]
+            || {
+                let points = dz.chunks(rows * c).zip(h.chunks(rows * c)).zip(dual.chunks_mut(rows * c));
+                for (((dz, h), dual), (step, y)) in points.zip(step.chunks(rows * c).zip(y.chunks(rows))) {
+                    let moved = &mut room[..step.len()];
+                    changes(step, y, c, moved);
+                    // The variable of the true class means nothing.
+                    for ((v, moved), (slope, weight)) in dual.iter_mut().zip(moved).zip(dz.iter().zip(h)) {
+                        *v = followed_dual(*slope, *weight, *moved, *v);
+                    }
+                }
+            },
+        );
+        true
+    }
+
     fn hessian_rows(&self, z: &[f64], y: &[u32], h: &mut [f64]) {
         let hinge = self.hinge();
         vectorised(
@@ -175,17 +299,7 @@ impl Loss for SmoothHinge {
                     // γ and Δγ of all entries first: one loop over many entries vectorises, many loops over a few classes do not.
                     let (gamma, moved) = buffer[..2 * z.len()].split_at_mut(z.len());
                     margins(z, y, c, gamma);
-                    unrolled(
-                        c,
-                        #[inline(always)]
-                        |c| {
-                            let rows = step.chunks_exact(c).zip(moved.chunks_exact_mut(c));
-                            for ((step, moved), y) in rows.zip(y) {
-                                let shift = step[*y as usize];
-                                moved.iter_mut().zip(step).for_each(|(m, step)| *m = step - shift);
-                            }
-                        },
-                    );
+                    changes(step, y, c, moved);
                     let entries = dual.iter_mut().zip(gamma.iter().zip(moved.iter()));
                     if short {
                         entries.for_each(|(v, (g, m))| *v = hinge.moved_dual(*g, *m, true, *v));
@@ -198,19 +312,38 @@ impl Loss for SmoothHinge {
     }
 
     fn dual_slopes(&self, dual: &[f64], y: usize, dz: &mut [f64]) -> bool {
-        let mut sum = 0.0;
-        for k in (0..dz.len()).filter(|&k| k != y) {
-            dz[k] = 0.5 * (1.0 + dual[k]);
-            sum += dz[k];
-        }
-        dz[y] = -sum;
+        dz.iter_mut().zip(dual).for_each(|(dz, v)| *dz = 0.5 * (1.0 + v));
+        dz[y] = 0.0;
+        dz[y] = -dz.iter().sum::<f64>();
         true
     }
 
     /// Σ_{k≠y} (αₖ + δ√(αₖ(1 − αₖ))), valid for any α in [0, 1] and so also for the slopes of a wider smoothing.
     fn dual_value(&self, _z: &[f64], y: usize, _value: f64, dz: &[f64]) -> f64 {
-        let pay = |a: f64| a + self.delta * (a * (1.0 - a)).max(0.0).sqrt();
-        dz.iter().enumerate().filter(|(k, _)| *k != y).map(|(_, a)| pay(a.clamp(0.0, 1.0))).sum()
+        dz.iter().enumerate().filter(|(k, _)| *k != y).map(|(_, a)| self.pay(*a)).sum()
+    }
+
+    fn dual_values(&self, _z: &[f64], y: &[u32], dz: &[f64], out: &mut [f64]) {
+        let c = dz.len() / y.len().max(1);
+        vectorised(
+            #[inline(always)]
+            || {
+                unrolled(
+                    c,
+                    #[inline(always)]
+                    |c| {
+                        for (dz, out) in dz.chunks_exact(c).zip(out.iter_mut()) {
+                            // The true class has minus the sum of the others, which pays nothing.
+                            let mut sum = 0.0;
+                            for k in 0..c {
+                                sum += self.pay(dz[k]);
+                            }
+                            *out = sum;
+                        }
+                    },
+                );
+            },
+        );
     }
 }
 

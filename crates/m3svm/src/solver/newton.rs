@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::line_search::search;
 use super::system::{Matrix, Rest, System};
-use super::{Limits, Progress, Solution, Stop, Watch, confirmed, proven};
+use super::{Limits, Progress, Solution, Stop, Watch, certified, confirmed};
 use crate::certificate::Certificate;
 use crate::error::{Error, Result};
 use crate::kernel::{axpy, dot};
@@ -38,6 +38,9 @@ const LOST: f64 = 0.05;
 const WIDER: f64 = 3.0;
 const CAREFUL: f64 = 0.3;
 
+/// The share of the objective that smoothing may cost where a warm start joins the path, if it is not known to be better than that.
+const LITTLE: f64 = 0.1;
+
 impl Newton {
     /// Minimises from `start`.
     pub fn minimize(
@@ -49,14 +52,25 @@ impl Newton {
     ) -> Result<Solution> {
         let mut start = start;
         let warm = start.iter().any(|t| *t != 0.0);
+        let mut little = LITTLE;
         if limits.proof
-            && let Some(certificate) = proven(risk, &mut start, limits.tol)
+            && let Some(certificate) = certified(risk, &mut start)
+            && let Some(gap) = certificate.relative_gap()
         {
-            return Ok(Solution { theta: start, certificate, stop: Stop::Converged, iterations: 0, evaluations: 1 });
+            if gap <= limits.tol {
+                return Ok(Solution {
+                    theta: start,
+                    certificate,
+                    stop: Stop::Converged,
+                    iterations: 0,
+                    evaluations: 1,
+                });
+            }
+            little = little.min(gap);
         }
         let mut path = Path::new(risk, start, limits);
         if warm {
-            path.join();
+            path.join(little);
         }
         loop {
             path.evaluate();
@@ -128,6 +142,10 @@ struct Path<'a> {
     row_dual: Vec<f64>,
     pair_dual: Vec<f64>,
     h: Vec<f64>,
+    /// The slopes of all rows, which go with `h`; only where they are worth the room.
+    slopes: Vec<f64>,
+    /// `h` and `slopes` are those of this point.
+    fresh: bool,
     loss_grad: Vec<f64>,
     grad: Vec<f64>,
     step: Vec<f64>,
@@ -137,6 +155,8 @@ struct Path<'a> {
     /// How far the last step was from doing to the value what its quadratic model said; infinite where it was no whole step at the end
     /// of the path.
     surprise: f64,
+    /// The last step was taken as it was.
+    whole: bool,
     /// The least share that cuts may leave of the smoothing.
     boldest: f64,
     /// So near the optimum that bounds are computed.
@@ -165,6 +185,8 @@ impl<'a> Path<'a> {
             row_dual: vec![0.0; n * risk.loss.dual_len(c)],
             pair_dual: vec![0.0; risk.penalty.dual_len(risk.x.cols(), c)],
             h: vec![0.0; n * risk.loss.shape().len(c)],
+            slopes: if risk.is_small() { vec![0.0; n * c] } else { Vec::new() },
+            fresh: false,
             loss_grad: vec![0.0; theta.len()],
             grad: vec![0.0; theta.len()],
             step: vec![0.0; theta.len()],
@@ -172,6 +194,7 @@ impl<'a> Path<'a> {
             value: 0.0,
             decrement: f64::INFINITY,
             surprise: f64::INFINITY,
+            whole: false,
             boldest: 0.0,
             closing: false,
             system: System::new(risk),
@@ -189,10 +212,9 @@ impl<'a> Path<'a> {
         path
     }
 
-    /// Joins the path at a point that was good for a similar problem: with smoothing only as wide as it costs little there, and with the
+    /// Joins the path at a point that was good for a similar problem: with smoothing only as wide as it costs `little` there, and with the
     /// duals that belong to the point. Wider would throw away what the point knows; without its duals the first steps are short.
-    fn join(&mut self) {
-        const LITTLE: f64 = 0.1;
+    fn join(&mut self, little: f64) {
         // Halvings that are tried at most: as good as none is left of the smoothing after them.
         const LEVELS: i32 = 32;
         // Each pass leaves little of the distance to the duals of the point.
@@ -207,7 +229,7 @@ impl<'a> Path<'a> {
         while narrow - wide > 1 {
             let middle = (wide + narrow) / 2;
             self.relax(0.5f64.powi(middle));
-            if !self.at_end && cost(self) > LITTLE * exact { wide = middle } else { narrow = middle }
+            if !self.at_end && cost(self) > little * exact { wide = middle } else { narrow = middle }
         }
         self.relax(0.5f64.powi(narrow));
         let m = self.risk.weights_len();
@@ -235,19 +257,47 @@ impl<'a> Path<'a> {
 
     /// Value, gradient and certificate at the current point.
     fn evaluate(&mut self) {
-        let loss: &dyn Loss = self.loss.as_deref().unwrap_or(self.risk.loss);
-        let penalty: &dyn Penalty = self.penalty.as_deref().unwrap_or(self.risk.penalty);
         // The next step squares the distance to the optimum, roughly: farther away than this a bound is not worth its price yet.
-        let near = (0.03 * self.tol.sqrt()).min(3e-4) * self.value;
-        if self.proof && self.at_end && self.decrement < near {
+        let near = self.proof && self.decrement <= (0.05 * self.tol.sqrt()).min(3e-4) * self.value;
+        // On the way, bounds are asked for earlier: the smoothing itself may be what keeps the gap open.
+        let bounded = near || (self.proof && !self.at_end && self.decrement <= 1e-3 * self.value);
+        self.closing = bounded;
+        if bounded && self.whole && !self.row_dual.is_empty() {
+            // The dual state follows a whole step, while the scores carry what the step did not foresee into the gradient, and at tiny
+            // smoothing their rounding: it is often good enough one step earlier.
+            let (objective, _) = self.look(false);
+            self.remember(objective, self.state_bound(objective));
+            if self.best_gap().is_some_and(|gap| gap <= self.tol) {
+                return;
+            }
+        }
+        if near && self.at_end {
+            let loss: &dyn Loss = self.loss.as_deref().unwrap_or(self.risk.loss);
             // A hundredth of the gap that ends the path: more digits would be worth nothing.
             let enough = 0.01 * self.tol * self.value;
             self.risk.polish_intercept(loss, enough, &mut self.theta, &mut self.z);
         }
+        let (objective, sums) = self.look(bounded);
+        let bound = bounded.then(|| self.bound_at(objective, sums, &self.loss_grad)).flatten();
+        self.remember(objective, bound);
+        if bounded && !self.whole && self.best_gap().is_some_and(|gap| gap > self.tol) {
+            self.remember(objective, self.state_bound(objective));
+        }
+    }
+
+    /// Value and gradient, the objective without the smoothing, and what a bound needs if it is asked for.
+    fn look(&mut self, with_dual: bool) -> (f64, LossSums) {
+        let loss: &dyn Loss = self.loss.as_deref().unwrap_or(self.risk.loss);
+        let penalty: &dyn Penalty = self.penalty.as_deref().unwrap_or(self.risk.penalty);
         self.loss_grad.fill(0.0);
-        // On the way, bounds are asked for earlier: the smoothing itself may be what keeps the gap open.
-        let bounded = self.proof && (self.decrement <= near || (!self.at_end && self.decrement <= 1e-3 * self.value));
-        let sums = self.risk.loss_pass(loss, &self.z, bounded, &mut self.loss_grad);
+        self.fresh = !with_dual && !self.slopes.is_empty();
+        let sums = if self.fresh {
+            let (z, dual, grad) = (&self.z, &self.row_dual, &mut self.loss_grad);
+            let value = self.risk.newton_pass(loss, z, dual, grad, &mut self.slopes, &mut self.h);
+            LossSums { value, ..LossSums::default() }
+        } else {
+            self.risk.loss_pass(loss, &self.z, with_dual, &mut self.loss_grad)
+        };
         self.evaluations += 1;
         self.grad.copy_from_slice(&self.loss_grad);
         self.value = sums.value + self.risk.penalty_grad(penalty, &self.theta, &mut self.grad);
@@ -255,8 +305,7 @@ impl<'a> Path<'a> {
         // What rounding off costs at this point: once it is far below the tolerance, finer is only harder. Asked anew at every point:
         // away from the path few rows are near a kink, and the cost looks smaller than it will be.
         self.at_end = self.is_finest() || self.value - objective <= 0.05 * self.tol * objective;
-        self.closing = bounded;
-        self.remember(objective, bounded.then_some(sums));
+        (objective, sums)
     }
 
     fn exact_value(&mut self) -> f64 {
@@ -280,36 +329,29 @@ impl<'a> Path<'a> {
     }
 
     /// Keeps the best point and, separately, the best bound.
-    fn remember(&mut self, objective: f64, sums: Option<LossSums>) {
-        if let Some(sums) = sums {
-            let penalty: &dyn Penalty = self.penalty.as_deref().unwrap_or(self.risk.penalty);
-            let found = Certificate::at(self.risk, objective, sums, penalty, &self.theta, &self.loss_grad, &[]);
-            let bound = self.best.lower_bound.into_iter().chain(found.lower_bound).reduce(f64::max);
-            self.best.lower_bound = self.best_dual_bound(objective, sums, bound);
-        }
+    fn remember(&mut self, objective: f64, bound: Option<f64>) {
+        self.best.lower_bound = self.best.lower_bound.into_iter().chain(bound).reduce(f64::max);
         if objective < self.best.objective {
             self.best.objective = objective;
             self.best_theta.copy_from_slice(&self.theta);
         }
     }
 
-    /// The bound of the dual state itself, where the one at the scores is not good enough: it may be spoilt by their rounding.
-    fn best_dual_bound(&self, objective: f64, sums: LossSums, bound: Option<f64>) -> Option<f64> {
-        let gap = Certificate { objective: objective.min(self.best.objective), lower_bound: bound }.relative_gap()?;
-        let smoothing = self.loss.is_some() || self.penalty.is_some();
-        if !smoothing || gap <= self.tol {
-            return bound;
-        }
-        let penalty: &dyn Penalty = self.penalty.as_deref().unwrap_or(self.risk.penalty);
+    /// The bound of the dual state itself.
+    fn state_bound(&self, objective: f64) -> Option<f64> {
         let mut grad = vec![0.0; self.theta.len()];
-        let dual = self.risk.dual_pass(&self.row_dual, &mut grad).map(|sums| (sums, &grad));
-        let candidates = dual.into_iter().chain([(sums, &self.loss_grad)]).flat_map(|(sums, grad)| {
-            [&[], &self.pair_dual[..]].map(|pair_dual| {
-                Certificate::at(self.risk, objective, sums, penalty, &self.theta, grad, pair_dual).lower_bound
-            })
-        });
-        let other = candidates.flatten().reduce(f64::max);
-        bound.into_iter().chain(other).reduce(f64::max)
+        let sums = self.risk.dual_pass(&self.row_dual, &mut grad)?;
+        self.bound_at(objective, sums, &grad)
+    }
+
+    /// The bound of slopes with these sums and this gradient; with pairs as they are or as the dual state says, whichever is better.
+    fn bound_at(&self, objective: f64, sums: LossSums, grad: &[f64]) -> Option<f64> {
+        let penalty: &dyn Penalty = self.penalty.as_deref().unwrap_or(self.risk.penalty);
+        let bound = |pair_dual: &[f64]| {
+            Certificate::at(self.risk, objective, sums, penalty, &self.theta, grad, pair_dual).lower_bound
+        };
+        let by_state = if self.pair_dual.is_empty() { None } else { bound(&self.pair_dual) };
+        bound(&[]).into_iter().chain(by_state).reduce(f64::max)
     }
 
     /// A guess at whether the value is within such a distance of the optimum, never after a step that failed. So much was left before the
@@ -340,7 +382,9 @@ impl<'a> Path<'a> {
         let m = risk.weights_len();
         let loss: &dyn Loss = self.loss.as_deref().unwrap_or(risk.loss);
         let penalty: &dyn Penalty = self.penalty.as_deref().unwrap_or(risk.penalty);
-        risk.curvature(loss, &self.z, &self.row_dual, &mut self.h);
+        if !self.fresh {
+            risk.curvature(loss, &self.z, &self.row_dual, &mut self.h);
+        }
         let curvature = penalty.curvature(&self.theta[..m], risk.classes, &self.pair_dual);
         let matrix = Matrix { risk, shape: loss.shape(), h: &self.h, penalty: &curvature };
         // Loose while far from the path, tight at the end: an inexact step costs a Newton step later.
@@ -374,6 +418,7 @@ impl<'a> Path<'a> {
             None
         };
         self.iterations += 1;
+        self.whole = false;
         let Some(found) = found else {
             if self.retry() {
                 return true;
@@ -391,11 +436,19 @@ impl<'a> Path<'a> {
         if t < LOST {
             self.system.distrust_sums();
         }
-        let whole = t == 1.0 && self.at_end;
-        self.surprise = if whole { (self.value - found.value - 0.5 * self.decrement).abs() } else { f64::INFINITY };
+        self.whole = t == 1.0;
+        self.surprise = if self.whole && self.at_end {
+            (self.value - found.value - 0.5 * self.decrement).abs()
+        } else {
+            f64::INFINITY
+        };
         // The duals take the whole step, clipped entry by entry, even where the point takes a part of it: tied to a short step
         // they would stay stale and keep the next ones short.
-        risk.move_dual(loss, &self.z, &self.step_z, t, &mut self.row_dual);
+        let follow =
+            self.fresh && t == 1.0 && loss.follow_rows(&self.slopes, &self.h, risk.y, &self.step_z, &mut self.row_dual);
+        if !follow {
+            risk.move_dual(loss, &self.z, &self.step_z, t, &mut self.row_dual);
+        }
         penalty.move_dual(&self.theta[..m], risk.classes, &self.step[..m], &mut self.pair_dual);
         axpy(t, &self.step, &mut self.theta);
         axpy(t, &self.step_z, &mut self.z);

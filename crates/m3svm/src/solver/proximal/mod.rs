@@ -22,7 +22,7 @@ use self::scores::Scores;
 use self::working::{Coordinate, Working};
 use super::line_search::{Found, search};
 use super::newton::shrink;
-use super::{Limits, Progress, Solution, Stop, Watch, confirmed, proven};
+use super::{Limits, Progress, Solution, Stop, Watch, certified, confirmed};
 use crate::certificate::Certificate;
 use crate::columns::Columns;
 use crate::error::{Error, Result};
@@ -62,7 +62,9 @@ impl Proximal {
     ) -> Result<Solution> {
         super::AnySolver::Proximal(*self).suits(risk.loss, risk.penalty)?;
         let mut start = start;
-        if let Some(certificate) = proven(risk, &mut start, limits.tol) {
+        if let Some(certificate) = certified(risk, &mut start)
+            && certificate.relative_gap().is_some_and(|gap| gap <= limits.tol)
+        {
             return Ok(Solution { theta: start, certificate, stop: Stop::Converged, iterations: 0, evaluations: 1 });
         }
         let mut run = Run::new(risk, start);
@@ -200,7 +202,7 @@ impl<'a> Run<'a> {
         self.value = sums.value + rest;
         let mut objective = self.value;
         if self.loss.is_some() {
-            objective = rest + risk.loss_along(risk.loss, &self.z, &self.z, 0.0).0;
+            objective = rest + risk.loss_at(risk.loss, &self.z);
             self.evaluations += 1;
         }
         if self.level.is_infinite() {
