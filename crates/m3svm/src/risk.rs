@@ -102,7 +102,7 @@ impl<'a> Risk<'a> {
 
     /// The largest error of a sum over all rows, relative to the sum of absolute values.
     pub(crate) fn rounding(&self) -> f64 {
-        of_sum(self.design.depth(&self.partition, self.classes) + self.classes + Tile::DEPTH) + self.inexact
+        of_sum(self.design.depth(&self.partition, self.classes) + self.classes) + self.inexact
     }
 
     fn lengths(&self) -> &[f64] {
@@ -153,7 +153,8 @@ impl<'a> Risk<'a> {
         })
     }
 
-    /// Whether [`Risk::newton_pass`] is for this one: so small that a pass more costs more than what it keeps for later, and without weights.
+    /// Whether [`Risk::newton_pass`] is for this one: without weights, and so small that keeping slopes and curvature is cheaper than
+    /// another pass.
     pub(crate) fn is_small(&self) -> bool {
         self.partition.is_single() && self.weights.is_none()
     }
@@ -227,15 +228,16 @@ impl<'a> Risk<'a> {
     /// Dual value and gradient of the slopes that the dual state stands for; `None` if it stands for none.
     pub(crate) fn dual_pass(&self, dual: &[f64], grad: &mut [f64]) -> Option<LossSums> {
         let (c, per) = (self.classes, self.loss.dual_len(self.classes));
-        if per == 0 {
+        let slopes =
+            |i: usize, g: &mut [f64]| self.loss.dual_slopes(&dual[i * per..(i + 1) * per], self.y[i] as usize, g);
+        // A state stands for slopes in all rows or in none.
+        if per == 0 || self.y.is_empty() || !slopes(0, &mut vec![0.0; c]) {
             return None;
         }
         Some(self.pull_back(grad, |block, _, scratch, g| {
-            for (i, g) in block.clone().zip(g.chunks_exact_mut(c)) {
-                if !self.loss.dual_slopes(&dual[i * per..(i + 1) * per], self.y[i] as usize, g) {
-                    g.fill(0.0);
-                }
-            }
+            block.clone().zip(g.chunks_exact_mut(c)).for_each(|(i, g)| {
+                slopes(i, g);
+            });
             let mut sums = LossSums::default();
             scratch.values.clear();
             scratch.values.resize(block.len(), 0.0);
@@ -381,9 +383,6 @@ struct Tile {
 
 impl Tile {
     const SIZE: usize = 1024;
-
-    /// Additions that a number goes through in the sum over a tile, at most: losses add up in a few lanes, and then the lanes.
-    const DEPTH: usize = Self::SIZE / 8;
 
     /// Rows in a tile.
     fn rows(classes: usize) -> usize {

@@ -214,6 +214,17 @@ mod tests {
     }
 
     #[test]
+    fn units_and_their_inverses_are_powers_of_two() {
+        for (value, unit) in
+            [(0.0, f64::MIN_POSITIVE), (5e-324, f64::MIN_POSITIVE), (1.0, 1.0), (0.3, 0.25), (7.9, 4.0)]
+        {
+            assert_eq!(power_of_two(value), unit);
+        }
+        let largest = power_of_two(f64::MAX);
+        assert!(largest * (1.0 / largest) == 1.0 && largest <= f64::MAX && f64::MAX / largest < 2.0);
+    }
+
+    #[test]
     fn squares_of_huge_and_tiny_values_neither_overflow_nor_vanish() {
         for unit in [1e300, 1e-300] {
             let scaled = scaled(Scaling::Standard, &[unit, 3.0 * unit]);

@@ -32,7 +32,7 @@ impl Hinge {
         (value, slope, 0.5 * inverse * (1.0 - v * (x * inverse)).max(0.0))
     }
 
-    /// g(x), g′(x) and 1/r, which is 0 at the kink of the exact hinge.
+    /// g(x), g′(x) and 1/r; where r is 0, at the kink of the exact hinge, 0 in place of its inverse.
     #[inline(always)]
     fn value_slope_inverse(self, x: f64) -> (f64, f64, f64) {
         let r = self.root(x);
@@ -92,7 +92,7 @@ impl Hinge {
     }
 }
 
-/// The same where the step was not cut short, from the slope g′(x) = (1 + x/r)/2 and the weight h at x.
+/// [`Hinge::moved_dual`] where the step was not cut short, from the slope g′(x) = (1 + x/r)/2 and the weight h at x.
 #[inline(always)]
 pub(crate) fn followed_dual(slope: f64, weight: f64, moved: f64, v: f64) -> f64 {
     clipped(2.0 * (slope + weight * moved) - 1.0, v)

@@ -203,7 +203,7 @@ pub trait Loss: Send + Sync + std::fmt::Debug {
         false
     }
 
-    /// Writes the slopes ∂ℓ/∂z that the dual state of a row stands for, if it stands for any. At tiny smoothing they are more exact
+    /// Writes the slopes ∂ℓ/∂z that the dual state of a row stands for, if it stands for any (in all rows or in none). At tiny smoothing they are more exact
     /// than the slopes at the scores, whose rounding they do not share.
     fn dual_slopes(&self, _dual: &[f64], _y: usize, _dz: &mut [f64]) -> bool {
         false
@@ -228,7 +228,8 @@ pub trait Loss: Send + Sync + std::fmt::Debug {
         let c = dz.len() / y.len().max(1);
         for (i, out) in out.iter_mut().enumerate() {
             let row = i * c..(i + 1) * c;
-            *out = self.dual_value(z.get(row.clone()).unwrap_or(&[]), y[i] as usize, *out, &dz[row]);
+            let z = if z.is_empty() { z } else { &z[row.clone()] };
+            *out = self.dual_value(z, y[i] as usize, *out, &dz[row]);
         }
     }
 

@@ -42,7 +42,7 @@ impl OuterFolds<'_> {
         control.plan(folds * (search.most_fits() + 1));
     }
 
-    /// All folds in their order, as many side by side as memory allows. Fewer after an interruption or an error, which is then among them.
+    /// All folds in their order, as many side by side as keep the threads busy and memory allows. Fewer after an interruption or an error, which is then among them.
     pub(super) fn run(&self) -> Vec<Result<Outer>> {
         let next = AtomicUsize::new(0);
         let failed = AtomicBool::new(false);

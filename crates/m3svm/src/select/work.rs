@@ -25,6 +25,8 @@ const CHAIN: usize = 40;
 const MOST_REPEATS: usize = 16;
 /// Most bytes for the rows of folds that are under way at the same time, per thread: machines with more of one have more of the other.
 const MOST_BYTES: usize = 1 << 29;
+/// Threads beyond this get no more: a share of a large machine may have little memory.
+const MOST_SHARES: usize = 16;
 
 /// One search over all rows, or over those of one outer fold.
 pub(super) struct Work<'a> {
@@ -149,7 +151,7 @@ pub(super) fn searches_at_once(search: &Search, data: &Dataset<'_>) -> usize {
 /// How many copies of the rows there may be.
 fn at_once(data: &Dataset<'_>) -> usize {
     let bytes = data.x().stored().saturating_mul(std::mem::size_of::<f64>());
-    (MOST_BYTES.saturating_mul(rayon::current_num_threads()) / bytes.max(1)).max(1)
+    (MOST_BYTES * rayon::current_num_threads().min(MOST_SHARES) / bytes.max(1)).max(1)
 }
 
 /// Cuts the settings into chains of neighbours.

@@ -142,7 +142,7 @@ struct Path<'a> {
     row_dual: Vec<f64>,
     pair_dual: Vec<f64>,
     h: Vec<f64>,
-    /// The slopes of all rows, which go with `h`; only where they are worth the room.
+    /// The slopes of all rows, which go with `h`; only of small problems without weights.
     slopes: Vec<f64>,
     /// `h` and `slopes` are those of this point.
     fresh: bool,
@@ -258,16 +258,21 @@ impl<'a> Path<'a> {
     /// Value, gradient and certificate at the current point.
     fn evaluate(&mut self) {
         // The next step squares the distance to the optimum, roughly: farther away than this a bound is not worth its price yet.
-        let near = self.proof && self.decrement <= (0.05 * self.tol.sqrt()).min(3e-4) * self.value;
+        let within = |share: f64| self.proof && self.decrement <= (share * self.tol.sqrt()).min(3e-4) * self.value;
+        let (near, hopeful) = (within(0.03), within(0.05));
         // On the way, bounds are asked for earlier: the smoothing itself may be what keeps the gap open.
         let bounded = near || (self.proof && !self.at_end && self.decrement <= 1e-3 * self.value);
         self.closing = bounded;
-        if bounded && self.whole && !self.row_dual.is_empty() {
-            // The dual state follows a whole step, while the scores carry what the step did not foresee into the gradient, and at tiny
-            // smoothing their rounding: it is often good enough one step earlier.
+        let provable = self.risk.penalty.convex();
+        // The dual state follows a whole step, while the scores carry what the step did not foresee into the gradient, and at tiny
+        // smoothing their rounding: it is often good enough one step earlier. Where passes are dear, the scores come first once they
+        // are likely to do.
+        let state_first = if bounded { !self.slopes.is_empty() } else { hopeful };
+        let state_first = state_first && provable && self.whole && !self.row_dual.is_empty();
+        if state_first {
             let (objective, _) = self.look(false);
             self.remember(objective, self.state_bound(objective));
-            if self.best_gap().is_some_and(|gap| gap <= self.tol) {
+            if !bounded || self.is_proven() {
                 return;
             }
         }
@@ -277,12 +282,17 @@ impl<'a> Path<'a> {
             let enough = 0.01 * self.tol * self.value;
             self.risk.polish_intercept(loss, enough, &mut self.theta, &mut self.z);
         }
+        let bounded = bounded && provable;
         let (objective, sums) = self.look(bounded);
         let bound = bounded.then(|| self.bound_at(objective, sums, &self.loss_grad)).flatten();
         self.remember(objective, bound);
-        if bounded && !self.whole && self.best_gap().is_some_and(|gap| gap > self.tol) {
+        if bounded && !state_first && !self.is_proven() {
             self.remember(objective, self.state_bound(objective));
         }
+    }
+
+    fn is_proven(&self) -> bool {
+        self.best_gap().is_some_and(|gap| gap <= self.tol)
     }
 
     /// Value and gradient, the objective without the smoothing, and what a bound needs if it is asked for.
@@ -324,6 +334,7 @@ impl<'a> Path<'a> {
         let confirmed = confirmed(self.risk, &mut self.best, &self.best_theta, self.tol);
         if !confirmed {
             self.risk.scores(&self.theta, &mut self.z);
+            self.look(false);
         }
         confirmed
     }
@@ -350,8 +361,13 @@ impl<'a> Path<'a> {
         let bound = |pair_dual: &[f64]| {
             Certificate::at(self.risk, objective, sums, penalty, &self.theta, grad, pair_dual).lower_bound
         };
-        let by_state = if self.pair_dual.is_empty() { None } else { bound(&self.pair_dual) };
-        bound(&[]).into_iter().chain(by_state).reduce(f64::max)
+        let plain = bound(&[]);
+        if self.pair_dual.is_empty()
+            || Certificate::new(objective, plain).relative_gap().is_some_and(|gap| gap <= self.tol)
+        {
+            return plain;
+        }
+        plain.into_iter().chain(bound(&self.pair_dual)).reduce(f64::max)
     }
 
     /// A guess at whether the value is within such a distance of the optimum, never after a step that failed. So much was left before the

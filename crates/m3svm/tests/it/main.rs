@@ -15,6 +15,7 @@ mod paper;
 mod program;
 mod rivals;
 mod rounding;
+mod rows;
 mod schemes;
 mod select;
 mod select_folds;

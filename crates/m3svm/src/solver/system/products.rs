@@ -1,6 +1,5 @@
 //! The products xₐx_b of all rows, made once per fit, or once for all fits on the same rows. Every Newton matrix is a weighted sum of
-//! them, and as long as they stay in the cache, adding them up costs less than half of making them anew. In single precision that takes
-//! half as long again.
+//! them, as long as they stay in the cache. Single precision takes half the time: features are rounded, and their products once more.
 
 use std::sync::{Arc, OnceLock};
 
@@ -263,6 +262,29 @@ pub(super) trait FewSums {
                 3 => self.add::<S, 3>(simd, first),
                 4 => self.add::<S, 4>(simd, first),
                 _ => self.add::<S, 5>(simd, first),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packed_triangles_hold_all_products_and_zeros() {
+        for width in [1, 2, 15, 16, 17, 33] {
+            let (stride, len) = (width + VECTOR, packed_len(width));
+            let value = |r: usize, j: usize| (r * width + j) as f64 + 1.0;
+            let mut rows = vec![0.0; BATCH * stride];
+            (0..BATCH).for_each(|r| (0..width).for_each(|j| rows[r * stride + j] = value(r, j)));
+            let mut packed = vec![0.0; BATCH * (len + VECTOR)];
+            pack(&rows, width, &mut packed);
+            for (r, packed) in packed.chunks_exact(len + VECTOR).enumerate() {
+                let pairs = (0..width).flat_map(|j| (j..width).map(move |k| (j, k)));
+                let expected: Vec<f64> = pairs.map(|(j, k)| value(r, j) * value(r, k)).collect();
+                assert_eq!(packed[..expected.len()], expected, "width {width}");
+                assert!(packed[expected.len()..].iter().all(|p| *p == 0.0), "width {width}");
             }
         }
     }
