@@ -1,0 +1,107 @@
+//! Tests of the path.
+
+use std::ops::ControlFlow;
+
+use super::*;
+use crate::loss::{SmoothHinge, Softmax};
+use crate::penalty::{Norm, Pairwise};
+use crate::{Dataset, Features};
+
+/// Numbers from −½ to ½.
+fn generator(mut state: u64) -> impl FnMut() -> f64 {
+    move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as f64 / f64::from(1u32 << 31) - 0.5
+    }
+}
+
+/// Along a path of λ, from neighbour to neighbour, as searches go.
+#[test]
+fn what_is_near_without_a_proof_is_within_the_tolerance() {
+    let (n, d, c) = (150, 5, 4);
+    let mut random = generator(7);
+    let y: Vec<usize> = (0..n).map(|i| i % c).collect();
+    let x: Vec<f64> = (0..n * d).map(|at| 3.0 * random() + if at % d == y[at / d] { 1.0 } else { 0.0 }).collect();
+    let labels: Vec<String> = y.iter().map(usize::to_string).collect();
+    let data = Dataset::from_labels(Features::dense(x, n, d).unwrap(), &labels).unwrap();
+    let losses: [&dyn Loss; 3] = [&SmoothHinge { delta: 0.01 }, &SmoothHinge { delta: 0.0 }, &Softmax {}];
+    for (number, p, tol) in cases() {
+        let mut start = Vec::new();
+        for lambda in [1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0] {
+            let penalty = Pairwise::new(Norm::default(), lambda, p);
+            let risk = Risk::new(&data, losses[number], &penalty, 1e-6, true);
+            start.resize(risk.dim(), 0.0);
+            let run = |tol, proof| {
+                let limits = Limits { tol, max_iter: 500, seed: 0, proof };
+                Newton {}.minimize(&risk, start.clone(), &limits, &mut |_| ControlFlow::Continue(())).unwrap()
+            };
+            let (near, best) = (run(tol, false), run(1e-9, true));
+            let gap = near.certificate.objective / best.certificate.objective - 1.0;
+            let place = format!("loss {number}, p = {p}, lambda = {lambda}");
+            assert!(near.stop == Stop::Converged && gap <= tol, "{place}: {gap:e} > {tol:e}");
+            start = near.theta;
+        }
+    }
+}
+
+/// Wherever a path ends, by the scores or by the dual state: no optimum lies below its bound, and none farther away than it says.
+#[test]
+fn bounds_hold_at_every_tolerance() {
+    let (n, d, c) = (90, 4, 3);
+    let mut random = generator(11);
+    let y: Vec<usize> = (0..n).map(|i| i % c).collect();
+    let x: Vec<f64> = (0..n * d).map(|at| 2.0 * random() + if at % d == y[at / d] { 0.7 } else { 0.0 }).collect();
+    let labels: Vec<String> = y.iter().map(usize::to_string).collect();
+    let data = Dataset::from_labels(Features::dense(x, n, d).unwrap(), &labels).unwrap();
+    let losses: [&dyn Loss; 3] = [&SmoothHinge { delta: 0.01 }, &SmoothHinge { delta: 0.0 }, &Softmax {}];
+    for (number, p, tol) in cases() {
+        for lambda in [1e-3, 1.0] {
+            let penalty = Pairwise::new(Norm::default(), lambda, p);
+            let risk = Risk::new(&data, losses[number], &penalty, 1e-6, true);
+            let run = |tol| {
+                let (start, limits) = (vec![0.0; risk.dim()], Limits { tol, max_iter: 500, seed: 0, proof: true });
+                Newton {}.minimize(&risk, start, &limits, &mut |_| ControlFlow::Continue(())).unwrap()
+            };
+            let (found, best) = (run(tol), run(1e-10));
+            let place = format!("loss {number}, p = {p}, lambda = {lambda}, tol {tol:e}");
+            let (bound, optimum) = (found.certificate.lower_bound.unwrap(), best.certificate.objective);
+            assert!(found.stop == Stop::Converged && best.stop == Stop::Converged, "{place}");
+            assert!(bound <= optimum, "{place}: {bound} above {optimum}");
+            assert!(found.certificate.objective <= bound * (1.0 + 1.01 * tol), "{place}");
+        }
+    }
+}
+
+/// Few factors behind many features and next to no penalty: single precision loses the preconditioner in cancellation.
+#[test]
+fn a_step_that_fails_for_want_of_digits_is_tried_again_with_all() {
+    let (n, d, c, factors) = (3000, 500, 6, 100);
+    let mut random = generator(1);
+    let mix: Vec<f64> = (0..factors * d).map(|_| random()).collect();
+    let mut x = Vec::with_capacity(n * d);
+    for i in 0..n {
+        let mut factor = |k: usize| 3.0 * random() + if k % c == i % c { 0.6 } else { 0.0 };
+        let factors: Vec<f64> = (0..factors).map(&mut factor).collect();
+        let feature = |j: usize| factors.iter().enumerate().map(|(k, f)| f * mix[k * d + j]).sum::<f64>();
+        x.extend((0..d).map(|j| feature(j) + 0.01 * random()));
+    }
+    let labels: Vec<String> = (0..n).map(|i| (i % c).to_string()).collect();
+    let data = Dataset::from_labels(Features::dense(x, n, d).unwrap(), &labels).unwrap();
+    let (loss, penalty) = (SmoothHinge { delta: 0.01 }, Pairwise::new(Norm::default(), 1e-4, 2.0));
+    let risk = Risk::new(&data, &loss, &penalty, 1e-6, true);
+    let run = |proof| {
+        let (start, limits) = (vec![0.0; risk.dim()], Limits { tol: 1e-3, max_iter: 500, seed: 0, proof });
+        Newton {}.minimize(&risk, start, &limits, &mut |_| ControlFlow::Continue(())).unwrap()
+    };
+    let (proven, near) = (run(true), run(false));
+    assert_eq!((proven.stop, near.stop), (Stop::Converged, Stop::Converged));
+    let (objective, bound) = (near.certificate.objective, proven.certificate.lower_bound.unwrap());
+    assert!(objective <= bound * (1.0 + 2e-3), "{objective} {bound}");
+}
+
+/// Loss, p and tolerance.
+fn cases() -> impl Iterator<Item = (usize, f64, f64)> {
+    let of_loss =
+        |loss| [1.0, 2.0, 4.0, 8.0].into_iter().flat_map(move |p| [1e-2, 1e-3, 1e-5, 1e-7].map(|tol| (loss, p, tol)));
+    (0..3).flat_map(of_loss)
+}
