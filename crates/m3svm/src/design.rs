@@ -92,11 +92,7 @@ impl<'a> Design<'a> {
                 let g = &mut g[..block.len() * columns];
                 let x = self.x.block(block.clone(), &mut room);
                 fill(block, &x, &mut state, g);
-                let (w, b) = part.split_at_mut(self.x.cols() * columns);
-                x.t_mul_add(g, columns, w);
-                if self.intercept {
-                    add_rows(g, b);
-                }
+                self.add_block(&x, columns, g, &mut part);
             }
             (state, part)
         });
@@ -110,13 +106,18 @@ impl<'a> Design<'a> {
     /// Adds X̃ᵀ·G to `out`, all on this thread: for problems so small that others would come too late.
     pub(crate) fn pull_back_alone(&self, partition: &Partition, columns: usize, g: &[f64], out: &mut [f64]) {
         let mut room = Room::default();
-        let (w, b) = out.split_at_mut(self.x.cols() * columns);
         for block in partition.blocks(0..self.x.rows()) {
             let g = &g[block.start * columns..block.end * columns];
-            self.x.block(block, &mut room).t_mul_add(g, columns, w);
-            if self.intercept {
-                add_rows(g, b);
-            }
+            self.add_block(&self.x.block(block, &mut room), columns, g, out);
+        }
+    }
+
+    /// Adds X̃ᵀ·G of a block of rows to `out`.
+    fn add_block(&self, x: &Block<'_>, columns: usize, g: &[f64], out: &mut [f64]) {
+        let (w, b) = out.split_at_mut(self.x.cols() * columns);
+        x.t_mul_add(g, columns, w);
+        if self.intercept {
+            add_rows(g, b);
         }
     }
 

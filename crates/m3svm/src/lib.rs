@@ -87,6 +87,7 @@ mod stream;
 mod support;
 mod temperature;
 pub mod text;
+mod tile;
 
 pub use certificate::Certificate;
 pub use dataset::Dataset;

@@ -22,6 +22,7 @@ use crate::partition::Partition;
 use crate::penalty::Penalty;
 use crate::rounding::of_sum;
 use crate::solver::Shared;
+use crate::tile::Tile;
 
 /// The function that a fit minimises.
 #[derive(Clone, Debug)]
@@ -369,42 +370,6 @@ impl<'a> Risk<'a> {
             }
             let mean = intercept.iter().sum::<f64>() / self.classes as f64;
             intercept.iter_mut().for_each(|v| *v -= mean);
-        }
-    }
-}
-
-/// Room for the scores of a few rows that costs no allocation and stays in the fastest cache.
-struct Tile {
-    classes: usize,
-    room: [f64; Self::SIZE],
-    /// In place of `room` where not even one row fits into it.
-    wide: Vec<f64>,
-}
-
-impl Tile {
-    const SIZE: usize = 1024;
-
-    /// Rows in a tile.
-    fn rows(classes: usize) -> usize {
-        (Self::SIZE / classes).max(1)
-    }
-
-    fn new(classes: usize) -> Self {
-        let wide = if classes > Self::SIZE { vec![0.0; classes] } else { Vec::new() };
-        Self { classes, room: [0.0; Self::SIZE], wide }
-    }
-
-    fn first(&mut self, rows: usize) -> &mut [f64] {
-        let len = rows * self.classes;
-        if self.wide.is_empty() { &mut self.room[..len] } else { &mut self.wide[..len] }
-    }
-
-    /// Calls `f` with a few rows at a time and the room for their scores.
-    fn each(&mut self, rows: Range<usize>, mut f: impl FnMut(Range<usize>, &mut [f64])) {
-        let (few, end) = (Self::rows(self.classes), rows.end);
-        for start in rows.step_by(few) {
-            let rows = start..(start + few).min(end);
-            f(rows.clone(), self.first(rows.len()));
         }
     }
 }

@@ -203,8 +203,8 @@ pub trait Loss: Send + Sync + std::fmt::Debug {
         false
     }
 
-    /// Writes the slopes ∂ℓ/∂z that the dual state of a row stands for, if it stands for any (in all rows or in none). At tiny smoothing they are more exact
-    /// than the slopes at the scores, whose rounding they do not share.
+    /// Writes the slopes ∂ℓ/∂z that the dual state of a row stands for, if it stands for any (in all rows or in none). At tiny smoothing
+    /// they are more exact than the slopes at the scores, whose rounding they do not share.
     fn dual_slopes(&self, _dual: &[f64], _y: usize, _dz: &mut [f64]) -> bool {
         false
     }

@@ -7,6 +7,7 @@ use super::{Loss, Shape};
 use crate::error::{Error, Result};
 use crate::kernel::{unrolled, vectorised};
 use crate::text::plain;
+use crate::tile::Tile;
 
 /// ```text
 /// ℓ(z, y) = Σ_{k≠y} g(γₖ),   γₖ = 1 − (z_y − zₖ),   g(x) = (x + √(x² + δ²))/2
@@ -50,29 +51,26 @@ const FAR: f64 = -1e100;
 /// Fills `out` with γ for every row and class; [`FAR`] for the true class.
 #[inline(always)]
 fn margins(z: &[f64], y: &[u32], c: usize, out: &mut [f64]) {
-    unrolled(
-        c,
-        #[inline(always)]
-        |c| {
-            for ((z, out), y) in z.chunks_exact(c).zip(out.chunks_exact_mut(c)).zip(y) {
-                let base = 1.0 - z[*y as usize];
-                out.iter_mut().zip(z).for_each(|(out, z)| *out = base + z);
-                out[*y as usize] = FAR;
-            }
-        },
-    );
+    beyond_own(z, y, c, (1.0, FAR), out);
 }
 
 /// Fills `out` with Δγ for every row and class.
 #[inline(always)]
 fn changes(step: &[f64], y: &[u32], c: usize, out: &mut [f64]) {
+    beyond_own(step, y, c, (0.0, 0.0), out);
+}
+
+/// Fills `out` with `more` + zₖ − z_y for every row and class, and with `own` for the true class.
+#[inline(always)]
+fn beyond_own(z: &[f64], y: &[u32], c: usize, (more, own): (f64, f64), out: &mut [f64]) {
     unrolled(
         c,
         #[inline(always)]
         |c| {
-            for ((step, out), y) in step.chunks_exact(c).zip(out.chunks_exact_mut(c)).zip(y) {
-                let shift = step[*y as usize];
-                out.iter_mut().zip(step).for_each(|(out, step)| *out = step - shift);
+            for ((z, out), y) in z.chunks_exact(c).zip(out.chunks_exact_mut(c)).zip(y) {
+                let base = more - z[*y as usize];
+                out.iter_mut().zip(z).for_each(|(out, z)| *out = base + z);
+                out[*y as usize] = own;
             }
         },
     );
@@ -102,6 +100,54 @@ fn own_slopes(y: &[u32], c: usize, dz: &mut [f64]) {
     );
 }
 
+/// Σℓ and the slopes of all entries; with `WEIGHTS` also those of the curvature, else neither `dual` nor `h` is looked at.
+fn slopes_and_weights<const WEIGHTS: bool>(
+    hinge: Hinge,
+    z: &[f64],
+    y: &[u32],
+    dual: &[f64],
+    dz: &mut [f64],
+    h: &mut [f64],
+) -> f64 {
+    let c = z.len() / y.len().max(1);
+    let mut sum = 0.0;
+    vectorised(
+        #[inline(always)]
+        || {
+            let mut sums = [0.0; LANES];
+            margins(z, y, c, dz);
+            let ((parts, rest), (duals, dual)) = (dz.as_chunks_mut::<LANES>(), dual.as_chunks::<LANES>());
+            let (weights, weight) = h.as_chunks_mut::<LANES>();
+            for (at, part) in parts.iter_mut().enumerate() {
+                // In one piece: the compiler cannot know that nothing is read from where it is written to.
+                let (mut slopes, mut bends) = ([0.0; LANES], [0.0; LANES]);
+                let dual = if WEIGHTS { duals[at] } else { [0.0; LANES] };
+                for l in 0..LANES {
+                    let (value, slope, bend) = hinge.value_slope_weight(part[l], dual[l]);
+                    sums[l] += value;
+                    (slopes[l], bends[l]) = (slope, bend);
+                }
+                *part = slopes;
+                if WEIGHTS {
+                    weights[at] = bends;
+                }
+            }
+            for (l, gamma) in rest.iter_mut().enumerate() {
+                let (value, slope, bend) = hinge.value_slope_weight(*gamma, if WEIGHTS { dual[l] } else { 0.0 });
+                sums[l] += value;
+                *gamma = slope;
+                if WEIGHTS {
+                    weight[l] = bend;
+                }
+            }
+            own_slopes(y, c, dz);
+            h.chunks_exact_mut(c).zip(y).for_each(|(h, y)| h[*y as usize] = 0.0);
+            sum = sums.iter().sum();
+        },
+    );
+    sum
+}
+
 impl Loss for SmoothHinge {
     fn value_grad(&self, z: &[f64], y: usize, dz: &mut [f64]) -> f64 {
         let (mut value, mut sum) = (0.0, 0.0);
@@ -118,63 +164,37 @@ impl Loss for SmoothHinge {
     }
 
     fn value_grad_rows(&self, z: &[f64], y: &[u32], dz: &mut [f64], values: &mut [f64]) {
-        const BLOCK: usize = 512;
         let c = z.len() / y.len().max(1);
         let hinge = self.hinge();
-        let rows = (BLOCK / c).max(1);
-        let mut xi = [0.0; BLOCK];
-        let mut wide = if c > BLOCK { vec![0.0; c] } else { Vec::new() };
-        let xi: &mut [f64] = if c > BLOCK { &mut wide } else { &mut xi };
+        let mut tile = Tile::new(c);
         vectorised(
             #[inline(always)]
             || {
-                let blocks = z.chunks(rows * c).zip(dz.chunks_mut(rows * c));
-                for ((z, dz), (y, values)) in blocks.zip(y.chunks(rows).zip(values.chunks_mut(rows))) {
-                    margins(z, y, c, dz);
-                    let xi = &mut xi[..z.len()];
-                    for (g, xi) in dz.iter_mut().zip(xi.iter_mut()) {
-                        (*xi, *g) = hinge.value_slope(*g);
-                    }
-                    own_slopes(y, c, dz);
-                    unrolled(
-                        c,
-                        #[inline(always)]
-                        |c| values.iter_mut().zip(xi.chunks_exact(c)).for_each(|(v, xi)| *v = xi.iter().sum()),
-                    );
-                }
+                tile.each(
+                    0..y.len(),
+                    #[inline(always)]
+                    |rows, xi| {
+                        let (span, y) = (rows.start * c..rows.end * c, &y[rows.clone()]);
+                        let dz = &mut dz[span.clone()];
+                        margins(&z[span], y, c, dz);
+                        for (g, xi) in dz.iter_mut().zip(xi.iter_mut()) {
+                            (*xi, *g) = hinge.value_slope(*g);
+                        }
+                        own_slopes(y, c, dz);
+                        let values = &mut values[rows];
+                        unrolled(
+                            c,
+                            #[inline(always)]
+                            |c| values.iter_mut().zip(xi.chunks_exact(c)).for_each(|(v, xi)| *v = xi.iter().sum()),
+                        );
+                    },
+                );
             },
         );
     }
 
     fn sum_grad_rows(&self, z: &[f64], y: &[u32], dz: &mut [f64]) -> f64 {
-        let c = z.len() / y.len().max(1);
-        let hinge = self.hinge();
-        let mut sum = 0.0;
-        vectorised(
-            #[inline(always)]
-            || {
-                let mut sums = [0.0; LANES];
-                margins(z, y, c, dz);
-                let (parts, rest) = dz.as_chunks_mut::<LANES>();
-                for part in parts {
-                    let mut slopes = [0.0; LANES];
-                    for l in 0..LANES {
-                        let (value, slope) = hinge.value_slope(part[l]);
-                        sums[l] += value;
-                        slopes[l] = slope;
-                    }
-                    *part = slopes;
-                }
-                for (gamma, sum) in rest.iter_mut().zip(&mut sums) {
-                    let (value, slope) = hinge.value_slope(*gamma);
-                    *sum += value;
-                    *gamma = slope;
-                }
-                own_slopes(y, c, dz);
-                sum = sums.iter().sum();
-            },
-        );
-        sum
+        slopes_and_weights::<false>(self.hinge(), z, y, &[], dz, &mut [])
     }
 
     fn hess_vec(&self, z: &[f64], y: usize, v: &[f64], out: &mut [f64]) {
@@ -220,58 +240,28 @@ impl Loss for SmoothHinge {
     }
 
     fn newton_rows(&self, z: &[f64], y: &[u32], dual: &[f64], dz: &mut [f64], h: &mut [f64]) -> f64 {
-        let c = z.len() / y.len().max(1);
-        let hinge = self.hinge();
-        let mut sum = 0.0;
-        vectorised(
-            #[inline(always)]
-            || {
-                let mut sums = [0.0; LANES];
-                margins(z, y, c, dz);
-                let ((parts, rest), (duals, dual)) = (dz.as_chunks_mut::<LANES>(), dual.as_chunks::<LANES>());
-                let (weights, weight) = h.as_chunks_mut::<LANES>();
-                for ((part, dual), weight) in parts.iter_mut().zip(duals).zip(weights) {
-                    // In one piece: the compiler cannot know that nothing is read from where it is written to.
-                    let (mut slopes, mut bends) = ([0.0; LANES], [0.0; LANES]);
-                    for l in 0..LANES {
-                        let (value, slope, bend) = hinge.value_slope_weight(part[l], dual[l]);
-                        sums[l] += value;
-                        (slopes[l], bends[l]) = (slope, bend);
-                    }
-                    (*part, *weight) = (slopes, bends);
-                }
-                for ((gamma, weight), (dual, sum)) in rest.iter_mut().zip(weight).zip(dual.iter().zip(&mut sums)) {
-                    let (value, slope, bend) = hinge.value_slope_weight(*gamma, *dual);
-                    *sum += value;
-                    (*gamma, *weight) = (slope, bend);
-                }
-                own_slopes(y, c, dz);
-                h.chunks_exact_mut(c).zip(y).for_each(|(h, y)| h[*y as usize] = 0.0);
-                sum = sums.iter().sum();
-            },
-        );
-        sum
+        slopes_and_weights::<true>(self.hinge(), z, y, dual, dz, h)
     }
 
     fn follow_rows(&self, dz: &[f64], h: &[f64], y: &[u32], step: &[f64], dual: &mut [f64]) -> bool {
-        const BLOCK: usize = 512;
         let c = dz.len() / y.len().max(1);
-        let rows = (BLOCK / c).max(1);
-        let mut room = [0.0; BLOCK];
-        let mut wide = if c > BLOCK { vec![0.0; c] } else { Vec::new() };
-        let room: &mut [f64] = if c > BLOCK { &mut wide } else { &mut room };
+        let mut tile = Tile::new(c);
         vectorised(
             #[inline(always)]
             || {
-                let points = dz.chunks(rows * c).zip(h.chunks(rows * c)).zip(dual.chunks_mut(rows * c));
-                for (((dz, h), dual), (step, y)) in points.zip(step.chunks(rows * c).zip(y.chunks(rows))) {
-                    let moved = &mut room[..step.len()];
-                    changes(step, y, c, moved);
-                    // The variable of the true class means nothing.
-                    for ((v, moved), (slope, weight)) in dual.iter_mut().zip(moved).zip(dz.iter().zip(h)) {
-                        *v = followed_dual(*slope, *weight, *moved, *v);
-                    }
-                }
+                tile.each(
+                    0..y.len(),
+                    #[inline(always)]
+                    |rows, moved| {
+                        let span = rows.start * c..rows.end * c;
+                        changes(&step[span.clone()], &y[rows], c, moved);
+                        let points = dz[span.clone()].iter().zip(&h[span.clone()]);
+                        // The variable of the true class means nothing.
+                        for ((v, moved), (slope, weight)) in dual[span].iter_mut().zip(moved).zip(points) {
+                            *v = followed_dual(*slope, *weight, *moved, *v);
+                        }
+                    },
+                );
             },
         );
         true

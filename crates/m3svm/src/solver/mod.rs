@@ -86,6 +86,13 @@ pub struct Solution {
     pub evaluations: usize,
 }
 
+impl Solution {
+    /// A start that is proven as it is.
+    fn at_start(theta: Vec<f64>, certificate: Certificate) -> Self {
+        Self { theta, certificate, stop: Stop::Converged, iterations: 0, evaluations: 1 }
+    }
+}
+
 /// When to stop, whatever the solver.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {

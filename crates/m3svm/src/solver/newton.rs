@@ -58,13 +58,7 @@ impl Newton {
             && let Some(gap) = certificate.relative_gap()
         {
             if gap <= limits.tol {
-                return Ok(Solution {
-                    theta: start,
-                    certificate,
-                    stop: Stop::Converged,
-                    iterations: 0,
-                    evaluations: 1,
-                });
+                return Ok(Solution::at_start(start, certificate));
             }
             little = little.min(gap);
         }

@@ -15,21 +15,26 @@ fn generator(mut state: u64) -> impl FnMut() -> f64 {
     }
 }
 
+const LOSSES: [&dyn Loss; 3] = [&SmoothHinge { delta: 0.01 }, &SmoothHinge { delta: 0.0 }, &Softmax {}];
+
+/// Rows of overlapping classes, each of them shifted along a feature of its own.
+fn clouds((n, d, c): (usize, usize, usize), seed: u64, spread: f64, shift: f64) -> Dataset<'static> {
+    let mut random = generator(seed);
+    let value = |at: usize| spread * random() + if at % d == (at / d) % c { shift } else { 0.0 };
+    let x: Vec<f64> = (0..n * d).map(value).collect();
+    let labels: Vec<String> = (0..n).map(|i| (i % c).to_string()).collect();
+    Dataset::from_labels(Features::dense(x, n, d).unwrap(), &labels).unwrap()
+}
+
 /// Along a path of λ, from neighbour to neighbour, as searches go.
 #[test]
 fn what_is_near_without_a_proof_is_within_the_tolerance() {
-    let (n, d, c) = (150, 5, 4);
-    let mut random = generator(7);
-    let y: Vec<usize> = (0..n).map(|i| i % c).collect();
-    let x: Vec<f64> = (0..n * d).map(|at| 3.0 * random() + if at % d == y[at / d] { 1.0 } else { 0.0 }).collect();
-    let labels: Vec<String> = y.iter().map(usize::to_string).collect();
-    let data = Dataset::from_labels(Features::dense(x, n, d).unwrap(), &labels).unwrap();
-    let losses: [&dyn Loss; 3] = [&SmoothHinge { delta: 0.01 }, &SmoothHinge { delta: 0.0 }, &Softmax {}];
+    let data = clouds((150, 5, 4), 7, 3.0, 1.0);
     for (number, p, tol) in cases() {
         let mut start = Vec::new();
         for lambda in [1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0] {
             let penalty = Pairwise::new(Norm::default(), lambda, p);
-            let risk = Risk::new(&data, losses[number], &penalty, 1e-6, true);
+            let risk = Risk::new(&data, LOSSES[number], &penalty, 1e-6, true);
             start.resize(risk.dim(), 0.0);
             let run = |tol, proof| {
                 let limits = Limits { tol, max_iter: 500, seed: 0, proof };
@@ -47,17 +52,11 @@ fn what_is_near_without_a_proof_is_within_the_tolerance() {
 /// Wherever a path ends, by the scores or by the dual state: no optimum lies below its bound, and none farther away than it says.
 #[test]
 fn bounds_hold_at_every_tolerance() {
-    let (n, d, c) = (90, 4, 3);
-    let mut random = generator(11);
-    let y: Vec<usize> = (0..n).map(|i| i % c).collect();
-    let x: Vec<f64> = (0..n * d).map(|at| 2.0 * random() + if at % d == y[at / d] { 0.7 } else { 0.0 }).collect();
-    let labels: Vec<String> = y.iter().map(usize::to_string).collect();
-    let data = Dataset::from_labels(Features::dense(x, n, d).unwrap(), &labels).unwrap();
-    let losses: [&dyn Loss; 3] = [&SmoothHinge { delta: 0.01 }, &SmoothHinge { delta: 0.0 }, &Softmax {}];
+    let data = clouds((90, 4, 3), 11, 2.0, 0.7);
     for (number, p, tol) in cases() {
         for lambda in [1e-3, 1.0] {
             let penalty = Pairwise::new(Norm::default(), lambda, p);
-            let risk = Risk::new(&data, losses[number], &penalty, 1e-6, true);
+            let risk = Risk::new(&data, LOSSES[number], &penalty, 1e-6, true);
             let run = |tol| {
                 let (start, limits) = (vec![0.0; risk.dim()], Limits { tol, max_iter: 500, seed: 0, proof: true });
                 Newton {}.minimize(&risk, start, &limits, &mut |_| ControlFlow::Continue(())).unwrap()

@@ -65,7 +65,7 @@ impl Proximal {
         if let Some(certificate) = certified(risk, &mut start)
             && certificate.relative_gap().is_some_and(|gap| gap <= limits.tol)
         {
-            return Ok(Solution { theta: start, certificate, stop: Stop::Converged, iterations: 0, evaluations: 1 });
+            return Ok(Solution::at_start(start, certificate));
         }
         let mut run = Run::new(risk, start);
         loop {
