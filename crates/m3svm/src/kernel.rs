@@ -1,9 +1,12 @@
 //! Products of one block of rows, on the calling thread. The one place to swap the linear-algebra backend.
 
 mod narrow;
+mod sparse;
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
+
+pub(crate) use self::sparse::{csr_mul_add, csr_t_mul_add};
 
 /// How factorisations share out their work. A constant, not the number of threads: the split, and with it the rounding, must not
 /// depend on the machine.
@@ -112,78 +115,6 @@ pub(crate) fn cross_add(a: &[f64], b: &[f64], cols: usize, stride: usize, first:
     );
 }
 
-/// `z += X·W` for compressed rows.
-pub(crate) fn csr_mul_add<F: Copy + Into<f64>>(
-    indptr: &[usize],
-    indices: &[u32],
-    values: &[F],
-    w: &[f64],
-    classes: usize,
-    z: &mut [f64],
-) {
-    vectorised(
-        #[inline(always)]
-        || {
-            for (ends, z) in indptr.windows(2).zip(z.chunks_exact_mut(classes)) {
-                let (indices, values) = (&indices[ends[0]..ends[1]], &values[ends[0]..ends[1]]);
-                // The sums of a row stay in registers, as many classes at a time as fit.
-                let mut at = 0;
-                at = row_sums::<16, F>(indices, values, w, classes, at, z);
-                at = row_sums::<8, F>(indices, values, w, classes, at, z);
-                at = row_sums::<4, F>(indices, values, w, classes, at, z);
-                at = row_sums::<2, F>(indices, values, w, classes, at, z);
-                row_sums::<1, F>(indices, values, w, classes, at, z);
-            }
-        },
-    );
-}
-
-/// Adds Σⱼ xⱼ wⱼ to `z` from class `at` on, `N` classes at a time while so many are left; returns the first class that is.
-#[inline(always)]
-fn row_sums<const N: usize, F: Copy + Into<f64>>(
-    indices: &[u32],
-    values: &[F],
-    w: &[f64],
-    classes: usize,
-    mut at: usize,
-    z: &mut [f64],
-) -> usize {
-    while at + N <= classes {
-        let mut sums = [0.0; N];
-        for (j, x) in indices.iter().zip(values) {
-            let (x, from): (f64, usize) = ((*x).into(), *j as usize * classes + at);
-            let w: &[f64; N] = w[from..].first_chunk().unwrap_or(&[0.0; N]);
-            (0..N).for_each(|l| sums[l] += x * w[l]);
-        }
-        z[at..at + N].iter_mut().zip(&sums).for_each(|(z, s)| *z += s);
-        at += N;
-    }
-    at
-}
-
-/// `w += Xᵀ·G` for compressed rows.
-pub(crate) fn csr_t_mul_add<F: Copy + Into<f64>>(
-    indptr: &[usize],
-    indices: &[u32],
-    values: &[F],
-    g: &[f64],
-    classes: usize,
-    w: &mut [f64],
-) {
-    vectorised(
-        #[inline(always)]
-        || {
-            for (ends, g) in indptr.windows(2).zip(g.chunks_exact(classes)) {
-                for e in ends[0]..ends[1] {
-                    let (j, x): (usize, f64) = (indices[e] as usize, values[e].into());
-                    let row = &mut w[j * classes..(j + 1) * classes];
-                    row.iter_mut().zip(g).for_each(|(w, g)| *w += x * g);
-                }
-            }
-        },
-    );
-}
-
 /// Vectors of so many numbers are worth the call of a function that is compiled for the widest registers.
 const LONG: usize = 256;
 
@@ -256,29 +187,4 @@ fn dot_in_lanes<const LANES: usize>(x: &[f64], y: &[f64]) -> f64 {
         (0..left).for_each(|l| lanes[l] += lanes[left + l]);
     }
     lanes[0] + tail
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sparse_products_equal_dense_ones_for_any_number_of_classes() {
-        // 3×4 with an empty row.
-        let dense = [0.0, 2.0, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0, 3.0, 0.5, 4.0, 0.0];
-        let (indptr, indices) = ([0, 2, 2, 5], [3, 1, 0, 2, 1]);
-        let values = [-1.0, 2.0, 3.0, 4.0, 0.5];
-        for c in 1..40 {
-            let w: Vec<f64> = (0..4 * c).map(|i| (i * i % 7) as f64 - 2.0).collect();
-            let g: Vec<f64> = (0..3 * c).map(|i| (i * 5 % 11) as f64 - 4.0).collect();
-            let (mut sparse, mut expected) = (vec![1.0; 3 * c], vec![1.0; 3 * c]);
-            csr_mul_add(&indptr, &indices, &values, &w, c, &mut sparse);
-            mul_add(&dense, 4, &w, c, &mut expected);
-            assert_eq!(sparse, expected, "{c} classes");
-            let (mut sparse, mut expected) = (vec![1.0; 4 * c], vec![1.0; 4 * c]);
-            csr_t_mul_add(&indptr, &indices, &values, &g, c, &mut sparse);
-            t_mul_add(&dense, 4, &g, c, &mut expected);
-            assert_eq!(sparse, expected, "{c} classes");
-        }
-    }
 }

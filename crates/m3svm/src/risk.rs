@@ -15,7 +15,7 @@ use crate::certificate::Certificate;
 use crate::dataset::Dataset;
 use crate::design::Design;
 use crate::features::{Block, Features, Window};
-use crate::kernel::{add_scaled, axpy, dot};
+use crate::kernel::{add_scaled, axpy, dot, unrolled, vectorised};
 use crate::loss::{Loss, Shape};
 use crate::objective::Objective;
 use crate::partition::Partition;
@@ -214,6 +214,9 @@ impl<'a> Risk<'a> {
     /// Adds what rows of given slopes pay in the dual. `values` comes with their values.
     fn add_dual(&self, block: Range<usize>, z: &[f64], values: &mut [f64], g: &[f64], sums: &mut LossSums) {
         self.loss.dual_values(z, &self.y[block.clone()], g, values);
+        if self.weights.is_none() {
+            return sums.add_duals(values, g, &self.lengths()[block]);
+        }
         let rows = block.zip(values.iter().zip(g.chunks_exact(self.classes)));
         rows.for_each(|(i, (pays, g))| sums.add_dual(self.weight(i), *pays, dot(g, g).sqrt(), self.lengths()[i]));
     }
@@ -267,14 +270,24 @@ impl<'a> Risk<'a> {
         parts.iter().fold((0.0, 0.0), |(a, b), (v, s)| (a + v, b + s))
     }
 
-    /// Σ ω ℓ(z).
-    pub(crate) fn loss_at(&self, loss: &dyn Loss, z: &[f64]) -> f64 {
+    /// Σ ω ℓ(z), or Σ ω ℓ(z + t·dz) for a step (t, dz).
+    pub(crate) fn loss_at(&self, loss: &dyn Loss, z: &[f64], step: Option<(f64, &[f64])>) -> f64 {
         let c = self.classes;
         let parts = self.partition.map(|range| {
             let (mut value, mut values) = (0.0, Vec::new());
+            let mut moved = Tile::new(c);
             Tile::new(c).each(range, |rows, g| {
-                let z = &z[rows.start * c..rows.end * c];
-                value += self.block_loss(loss, rows, z, false, &mut values, g).value;
+                let span = rows.start * c..rows.end * c;
+                let mut z = &z[span.clone()];
+                if let Some((t, dz)) = step {
+                    let at = moved.first(rows.len());
+                    add_scaled(z, t, &dz[span], at);
+                    z = at;
+                }
+                value += match &self.weights {
+                    Some(_) => self.block_loss(loss, rows, z, false, &mut values, g).value,
+                    None => loss.sum_rows(z, &self.y[rows], g),
+                };
             });
             value
         });
@@ -290,9 +303,7 @@ impl<'a> Risk<'a> {
 
     /// F with another loss and penalty at a point with given scores.
     pub(crate) fn value_at(&self, loss: &dyn Loss, penalty: &dyn Penalty, theta: &[f64], z: &[f64]) -> f64 {
-        let loss_value = self.loss_at(loss, z);
-        let weights = &theta[..self.weights_len()];
-        loss_value + penalty.value(weights, self.classes) + self.epsilon * dot(theta, theta)
+        self.loss_at(loss, z, None) + self.penalty_value(penalty, theta)
     }
 
     /// Fills the curvature of every row, sample weights included.
@@ -343,7 +354,12 @@ impl<'a> Risk<'a> {
         });
     }
 
-    /// R(W) + ε‖θ‖², adding the gradient.
+    /// R(W) + ε‖θ‖².
+    pub(crate) fn penalty_value(&self, penalty: &dyn Penalty, theta: &[f64]) -> f64 {
+        penalty.value(&theta[..self.weights_len()], self.classes) + self.epsilon * dot(theta, theta)
+    }
+
+    /// The same, adding the gradient.
     pub(crate) fn penalty_grad(&self, penalty: &dyn Penalty, theta: &[f64], grad: &mut [f64]) -> f64 {
         let m = self.weights_len();
         axpy(2.0 * self.epsilon, theta, grad);
@@ -389,6 +405,43 @@ impl LossSums {
         self.size += other.size;
         self.mass += other.mass;
         self.reach += other.reach;
+    }
+
+    /// Adds rows of weight 1 with what they pay, their slopes and their lengths.
+    fn add_duals(&mut self, pays: &[f64], slopes: &[f64], lengths: &[f64]) {
+        const ROWS: usize = 16;
+        let c = slopes.len() / pays.len().max(1);
+        // One of each per lane: a single sum would wait for itself at every row.
+        let mut lanes = [[0.0; ROWS]; 4];
+        vectorised(
+            #[inline(always)]
+            || {
+                let rows = pays.chunks(ROWS).zip(lengths.chunks(ROWS)).zip(slopes.chunks(ROWS * c));
+                for ((pays, lengths), slopes) in rows {
+                    let mut row = [[0.0; ROWS]; 3];
+                    row[0][..pays.len()].copy_from_slice(pays);
+                    row[1][..pays.len()].copy_from_slice(lengths);
+                    unrolled(
+                        c,
+                        #[inline(always)]
+                        |c| {
+                            for (square, g) in row[2].iter_mut().zip(slopes.chunks_exact(c)) {
+                                *square = g.iter().map(|g| g * g).sum();
+                            }
+                        },
+                    );
+                    for l in 0..ROWS {
+                        let steep = row[2][l].sqrt();
+                        lanes[0][l] += row[0][l];
+                        lanes[1][l] += row[0][l].abs();
+                        lanes[2][l] += steep;
+                        lanes[3][l] += steep * row[1][l];
+                    }
+                }
+            },
+        );
+        let [dual, size, mass, reach] = lanes.map(|lanes| lanes.iter().sum::<f64>());
+        self.add(Self { value: 0.0, dual, size, mass, reach });
     }
 
     /// Adds a row of a given length whose slope has the length `steep` and whose −ℓ* is `pays`.

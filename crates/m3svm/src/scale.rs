@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::features::Features;
+use crate::kernel::vectorised;
 
 /// How features are brought to comparable size before training.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -123,33 +124,49 @@ impl Stats {
         let mut rows_used = 0usize;
         let mut stored = vec![0usize; d];
         let weight = |i: usize| weights.map_or(1.0, |w| w[i]);
-        x.for_each_row(|i, row| {
-            let w = weight(i);
-            if w == 0.0 {
+        x.for_each_block(|rows, block| {
+            let first = rows.start;
+            if let Some(values) = block.doubles() {
+                vectorised(
+                    #[inline(always)]
+                    || {
+                        for (i, row) in rows.clone().zip(values.chunks_exact(d)) {
+                            let w = weight(i);
+                            if w == 0.0 {
+                                continue;
+                            }
+                            total += w;
+                            rows_used += 1;
+                            let share = w / total;
+                            let columns = row.iter().zip(&mut min).zip(&mut max).zip(&mut mean);
+                            // Values are finite: a comparison does for the smaller and the larger of two.
+                            for (((v, min), max), mean) in columns {
+                                *min = if v < min { *v } else { *min };
+                                *max = if v > max { *v } else { *max };
+                                *mean += (v - *mean) * share;
+                            }
+                        }
+                    },
+                );
                 return;
             }
-            total += w;
-            rows_used += 1;
-            // A running mean cannot overflow where a sum of huge values would.
-            if x.is_sparse() {
-                row.for_each(|j, v| {
+            for i in rows {
+                let w = weight(i);
+                if w == 0.0 {
+                    continue;
+                }
+                total += w;
+                rows_used += 1;
+                let share = w / total;
+                block.row(i - first).for_each(|j, v| {
                     min[j] = min[j].min(v);
                     max[j] = max[j].max(v);
                     mass[j] += w;
-                    mean[j] += (v - mean[j]) * (w / mass[j]);
+                    // A running mean cannot overflow where a sum of huge values would.
+                    mean[j] += (v - mean[j]) * if x.is_sparse() { w / mass[j] } else { share };
                     stored[j] += 1;
                 });
-                return;
             }
-            // The same with one division for the whole row.
-            let share = w / total;
-            let (min, max, mean) = (&mut min[..d], &mut max[..d], &mut mean[..d]);
-            // Values are finite: a comparison does for the smaller and the larger of two.
-            row.for_each(|j, v| {
-                min[j] = if v < min[j] { v } else { min[j] };
-                max[j] = if v > max[j] { v } else { max[j] };
-                mean[j] += (v - mean[j]) * share;
-            });
         });
         if !x.is_sparse() {
             mass.fill(total);
@@ -167,11 +184,32 @@ impl Stats {
         let inverse: Vec<f64> = unit.iter().map(|unit| 1.0 / unit).collect();
         // Second pass around the mean: the textbook one-pass formula loses all digits when mean ≫ spread.
         let mut square = vec![0.0; d];
-        x.for_each_row(|i, row| {
-            let w = weight(i);
-            let (square, mean, inverse) = (&mut square[..d], &mean[..d], &inverse[..d]);
-            if w > 0.0 {
-                row.for_each(|j, v| square[j] += w * ((v - mean[j]) * inverse[j]).powi(2));
+        x.for_each_block(|rows, block| {
+            let first = rows.start;
+            if let Some(values) = block.doubles() {
+                vectorised(
+                    #[inline(always)]
+                    || {
+                        for (i, row) in rows.clone().zip(values.chunks_exact(d)) {
+                            let w = weight(i);
+                            if w == 0.0 {
+                                continue;
+                            }
+                            let columns = row.iter().zip(&mut square).zip(mean.iter().zip(&inverse));
+                            for ((v, square), (mean, inverse)) in columns {
+                                let off = (v - mean) * inverse;
+                                *square += w * (off * off);
+                            }
+                        }
+                    },
+                );
+                return;
+            }
+            for i in rows {
+                let w = weight(i);
+                if w > 0.0 {
+                    block.row(i - first).for_each(|j, v| square[j] += w * ((v - mean[j]) * inverse[j]).powi(2));
+                }
             }
         });
         for j in 0..d {

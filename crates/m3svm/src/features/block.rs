@@ -82,6 +82,11 @@ impl Features<'_> {
 
     /// Calls `f(i, row)` for all rows in order.
     pub(crate) fn for_each_row(&self, mut f: impl FnMut(usize, Row<'_>)) {
+        self.for_each_block(|rows, block| rows.clone().for_each(|i| f(i, block.row(i - rows.start))));
+    }
+
+    /// Calls `f` with all rows in order, many at a time.
+    pub(crate) fn for_each_block(&self, mut f: impl FnMut(Range<usize>, &Block<'_>)) {
         // Columns are gathered in blocks that stay in the cache.
         let step = match &self.store {
             Store::Columns(_) => rows_in_cache(self.cols),
@@ -90,15 +95,20 @@ impl Features<'_> {
         let mut room = Room::default();
         for first in (0..self.rows).step_by(step) {
             let rows = first..(first + step).min(self.rows);
-            let block = self.block(rows.clone(), &mut room);
-            rows.for_each(|i| f(i, block.row(i - first)));
+            f(rows.clone(), &self.block(rows, &mut room));
         }
     }
 
     /// ‖xᵢ‖ of every row.
     pub(crate) fn lengths(&self) -> Vec<f64> {
         let mut squares = vec![0.0; self.rows];
-        self.for_each_row(|i, row| row.for_each(|_, v| squares[i] += v * v));
+        self.for_each_block(|rows, block| match block.doubles() {
+            Some(values) => {
+                let rows = squares[rows].iter_mut().zip(values.chunks_exact(self.cols));
+                rows.for_each(|(square, row)| *square = kernel::dot(row, row));
+            }
+            None => rows.clone().for_each(|i| block.row(i - rows.start).for_each(|_, v| squares[i] += v * v)),
+        });
         squares.into_iter().map(f64::sqrt).collect()
     }
 
@@ -125,6 +135,14 @@ impl Block<'_> {
                 let span = indptr[i]..indptr[i + 1];
                 Row::Sparse(&indices[span.clone()], values.slice(span))
             }
+        }
+    }
+
+    /// All values row by row, where they are doubles and there are any.
+    pub(crate) fn doubles(&self) -> Option<&[f64]> {
+        match self.rows {
+            Stored::Double(values) if self.cols > 0 => Some(values),
+            _ => None,
         }
     }
 

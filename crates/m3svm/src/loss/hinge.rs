@@ -18,6 +18,14 @@ impl Hinge {
         (x * x + self.delta2).sqrt()
     }
 
+    /// g(x), as [`Hinge::value_slope`] has it but for rounding.
+    #[inline(always)]
+    pub(crate) fn value(self, x: f64) -> f64 {
+        let near = 0.5 * (x.abs() + self.root(x));
+        let far = 0.25 * self.delta2 / near.max(f64::MIN_POSITIVE);
+        if x > 0.0 { near } else { far }
+    }
+
     /// g(x) and g′(x) = g(x)/r; the slope is ½ at the kink of the exact hinge. Neither cancels for x ≪ 0.
     #[inline(always)]
     pub(crate) fn value_slope(self, x: f64) -> (f64, f64) {

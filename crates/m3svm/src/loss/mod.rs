@@ -152,6 +152,11 @@ pub trait Loss: Send + Sync + std::fmt::Debug {
         values.iter().sum()
     }
 
+    /// Σℓ of consecutive rows alone. There is `room` for m×c numbers.
+    fn sum_rows(&self, z: &[f64], y: &[u32], room: &mut [f64]) -> f64 {
+        self.sum_grad_rows(z, y, room)
+    }
+
     /// An easier loss of the same family that tends to this one as μ → 0, for solvers that follow a path. `None`
     /// if the loss is smooth enough as it is.
     fn relaxed(&self, _mu: f64) -> Option<Box<dyn Loss>> {

@@ -197,6 +197,30 @@ impl Loss for SmoothHinge {
         slopes_and_weights::<false>(self.hinge(), z, y, &[], dz, &mut [])
     }
 
+    fn sum_rows(&self, z: &[f64], y: &[u32], room: &mut [f64]) -> f64 {
+        let c = z.len() / y.len().max(1);
+        let hinge = self.hinge();
+        let mut sum = 0.0;
+        vectorised(
+            #[inline(always)]
+            || {
+                let mut sums = [0.0; LANES];
+                margins(z, y, c, room);
+                let (parts, rest) = room.as_chunks::<LANES>();
+                for part in parts {
+                    for l in 0..LANES {
+                        sums[l] += hinge.value(part[l]);
+                    }
+                }
+                for (l, gamma) in rest.iter().enumerate() {
+                    sums[l] += hinge.value(*gamma);
+                }
+                sum = sums.iter().sum();
+            },
+        );
+        sum
+    }
+
     fn hess_vec(&self, z: &[f64], y: usize, v: &[f64], out: &mut [f64]) {
         let mut h = vec![0.0; z.len()];
         self.hessian_rows(z, &[y as u32], &mut h);

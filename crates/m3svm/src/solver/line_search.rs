@@ -7,12 +7,22 @@ pub(crate) struct Found {
     pub(crate) evaluations: usize,
 }
 
+/// Part of the decrease that the slope promises which is enough.
+const ENOUGH: f64 = 1e-4;
+
+/// A line that still falls by such a part of its slope at the end of a step goes on falling.
+const STEEP: f64 = 0.7;
+
+/// Whether [`search`] along a convex function would take its first step, where the value is `at`, without a look at the slope there: that
+/// is at least the slope of the chord.
+pub(crate) fn takes_first(value: f64, slope: f64, first: f64, at: f64) -> bool {
+    slope < 0.0 && at <= value + ENOUGH * first * slope && at - value >= STEEP * first * slope
+}
+
 /// Looks for a step along which `f(t) → (value, slope)` decreases enough (Armijo); starts at `t = first`. Along convex functions the
 /// slopes bracket the minimiser, and interpolation finds it in a few trials. `None` if no step lowers the value within rounding.
 pub(crate) fn search(value: f64, slope: f64, first: f64, mut f: impl FnMut(f64) -> (f64, f64)) -> Option<Found> {
-    const ENOUGH: f64 = 1e-4;
     const REST: f64 = 0.3;
-    const STEEP: f64 = 0.7;
     // Sums over thousands of rows are exact to about this much.
     let rounding = 1e-13 * value.abs();
     let (mut low, mut low_value, mut low_slope) = (0.0, value, slope);
@@ -78,5 +88,20 @@ mod tests {
         let found = search(0.0, -1.0, 1.0, f).unwrap();
         assert!(found.value < 0.0 && found.evaluations < 30, "{}", found.evaluations);
         assert!(search(0.0, -1.0, 1.0, |t| (t, 1.0)).is_none());
+    }
+
+    #[test]
+    fn a_first_step_that_the_value_accepts_is_the_one_that_search_takes() {
+        // f(t) = a t² − t, steps of 1: too far, well, and too short.
+        let mut taken = 0;
+        for at in 0..=60 {
+            let a = 0.02 * f64::from(at);
+            let found = search(0.0, -1.0, 1.0, |t| (a * t * t - t, 2.0 * a * t - 1.0)).unwrap();
+            if takes_first(0.0, -1.0, 1.0, a - 1.0) {
+                taken += 1;
+                assert_eq!((found.step, found.evaluations), (1.0, 1), "{a}");
+            }
+        }
+        assert!(taken > 20);
     }
 }

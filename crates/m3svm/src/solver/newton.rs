@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::line_search::search;
+use super::line_search::{Found, search, takes_first};
 use super::system::{Matrix, Rest, System};
 use super::{Limits, Progress, Solution, Stop, Watch, certified, confirmed};
 use crate::certificate::Certificate;
@@ -41,6 +41,10 @@ const CAREFUL: f64 = 0.3;
 /// The share of the objective that smoothing may cost where a warm start joins the path, if it is not known to be better than that.
 const LITTLE: f64 = 0.1;
 
+/// A warm start with a gap of this or more, as that of a model of other rows, may be anywhere. It joins the path where that is widest: with
+/// narrow smoothing a point off the path makes hard systems and short steps.
+const VAIN: f64 = 0.9;
+
 impl Newton {
     /// Minimises from `start`.
     pub fn minimize(
@@ -60,7 +64,7 @@ impl Newton {
             if gap <= limits.tol {
                 return Ok(Solution::at_start(start, certificate));
             }
-            little = little.min(gap);
+            little = if gap < VAIN { little.min(gap) } else { f64::INFINITY };
         }
         let mut path = Path::new(risk, start, limits);
         if warm {
@@ -415,7 +419,12 @@ impl<'a> Path<'a> {
         let (value, theta, step, z, step_z) = (self.value, &self.theta, &self.step, &self.z, &self.step_z);
         let mut trial = vec![0.0; theta.len()];
         let mut grad = vec![0.0; theta.len()];
-        let found = if slope < 0.0 {
+        trial.copy_from_slice(theta);
+        axpy(1.0, step, &mut trial);
+        let whole = risk.loss_at(loss, z, Some((1.0, step_z))) + risk.penalty_value(penalty, &trial);
+        let found = if takes_first(value, slope, 1.0, whole) {
+            Some(Found { step: 1.0, value: whole, evaluations: 1 })
+        } else if slope < 0.0 {
             search(value, slope, 1.0, |t| {
                 trial.copy_from_slice(theta);
                 axpy(t, step, &mut trial);

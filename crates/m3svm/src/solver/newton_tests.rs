@@ -71,6 +71,26 @@ fn bounds_hold_at_every_tolerance() {
     }
 }
 
+/// A start whose bound says nothing, as that of a model of other rows, may be far away.
+#[test]
+fn a_start_from_other_rows_takes_no_longer_than_none() {
+    for seed in 0..4 {
+        let data = clouds((400, 40, 4), seed, 1.0, 0.4);
+        let half: Vec<u32> = (0..200).collect();
+        let half = data.take_rows(&half).unwrap();
+        let (loss, penalty) = (SmoothHinge { delta: 0.01 }, Pairwise::new(Norm::default(), 1e-3, 4.0));
+        let run = |data: &Dataset<'_>, start: Option<Vec<f64>>| {
+            let risk = Risk::new(data, &loss, &penalty, 1e-6, true);
+            let start = start.unwrap_or_else(|| vec![0.0; risk.dim()]);
+            let limits = Limits { tol: 1e-6, max_iter: 500, seed: 0, proof: true };
+            Newton {}.minimize(&risk, start, &limits, &mut |_| ControlFlow::Continue(())).unwrap()
+        };
+        let (cold, warm) = (run(&data, None), run(&data, Some(run(&half, None).theta)));
+        assert_eq!((cold.stop, warm.stop), (Stop::Converged, Stop::Converged));
+        assert!(warm.iterations <= cold.iterations, "{} and {} steps", warm.iterations, cold.iterations);
+    }
+}
+
 /// Few factors behind many features and next to no penalty: single precision loses the preconditioner in cancellation.
 #[test]
 fn a_step_that_fails_for_want_of_digits_is_tried_again_with_all() {

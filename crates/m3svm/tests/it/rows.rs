@@ -35,6 +35,8 @@ fn check(loss: &dyn Loss, m: usize, c: usize) {
     let sum = loss.sum_grad_rows(&z, &y, &mut dz);
     close(&dz, &slopes, &label);
     close(&[sum], &[values.iter().sum()], &label);
+    let sum = loss.sum_rows(&z, &y, &mut vec![7.0; m * c]);
+    close(&[sum], &[values.iter().sum()], &label);
 
     let (mut dz, mut h, mut expected) = (vec![7.0; m * c], vec![7.0; m * len], vec![0.0; m * len]);
     let sum = loss.newton_rows(&z, &y, &dual, &mut dz, &mut h);

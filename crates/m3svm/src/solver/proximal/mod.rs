@@ -202,7 +202,7 @@ impl<'a> Run<'a> {
         self.value = sums.value + rest;
         let mut objective = self.value;
         if self.loss.is_some() {
-            objective = rest + risk.loss_at(risk.loss, &self.z);
+            objective = rest + risk.loss_at(risk.loss, &self.z, None);
             self.evaluations += 1;
         }
         if self.level.is_infinite() {

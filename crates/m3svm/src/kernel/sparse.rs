@@ -1,0 +1,201 @@
+//! Products with compressed rows.
+
+use pulp::Simd;
+
+/// Room for one vector of any machine.
+const WIDEST: usize = 8;
+
+/// `z += X·W` for compressed rows.
+pub(crate) fn csr_mul_add<F: Copy + Into<f64>>(
+    indptr: &[usize],
+    indices: &[u32],
+    values: &[F],
+    w: &[f64],
+    classes: usize,
+    z: &mut [f64],
+) {
+    dispatch(classes, Product { indptr, indices, values, w, classes, z });
+}
+
+/// Runs a product with the vectors that are best for a number of classes.
+fn dispatch(classes: usize, product: impl pulp::WithSimd<Output = ()>) {
+    // Vectors of eight numbers cost as much as two of four.
+    #[cfg(target_arch = "x86_64")]
+    if classes <= 4
+        && let Some(simd) = pulp::x86::V3::try_new()
+    {
+        return Simd::vectorize(simd, product);
+    }
+    pulp::Arch::new().dispatch(product);
+}
+
+struct Product<'a, F> {
+    indptr: &'a [usize],
+    indices: &'a [u32],
+    values: &'a [F],
+    w: &'a [f64],
+    classes: usize,
+    z: &'a mut [f64],
+}
+
+impl<F: Copy + Into<f64>> pulp::WithSimd for Product<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { indptr, indices, values, w, classes, z } = self;
+        for (ends, z) in indptr.windows(2).zip(z.chunks_exact_mut(classes)) {
+            let row = Row { indices: &indices[ends[0]..ends[1]], values: &values[ends[0]..ends[1]], w, classes };
+            // The sums of a row stay in registers, as many classes at a time as fit.
+            let mut at = 0;
+            while at < classes {
+                let z = &mut z[at..];
+                at += if z.len() > S::F64_LANES {
+                    row.add::<S, 2, 2>(simd, at, z)
+                } else {
+                    row.add::<S, 1, 4>(simd, at, z)
+                };
+            }
+        }
+    }
+}
+
+/// A row of X and what it is multiplied with.
+struct Row<'a, F> {
+    indices: &'a [u32],
+    values: &'a [F],
+    w: &'a [f64],
+    classes: usize,
+}
+
+impl<F: Copy + Into<f64>> Row<'_, F> {
+    /// Adds Σⱼ xⱼ wⱼ to the scores `z` of the class `at` and those after it, as many as fit into `V` vectors; returns how many do. Entries are
+    /// shared out to `CHAINS` sums, so that none waits for itself.
+    #[inline(always)]
+    fn add<S: Simd, const V: usize, const CHAINS: usize>(&self, simd: S, at: usize, z: &mut [f64]) -> usize {
+        let mut sums = [[simd.splat_f64s(0.0); V]; CHAINS];
+        let (whole, rest) = self.indices.as_chunks::<CHAINS>();
+        let (whole_values, rest_values) = self.values.as_chunks::<CHAINS>();
+        for (j, x) in whole.iter().zip(whole_values) {
+            for chain in 0..CHAINS {
+                self.add_entry(simd, at, j[chain], x[chain], &mut sums[chain]);
+            }
+        }
+        for (j, x) in rest.iter().zip(rest_values) {
+            self.add_entry(simd, at, *j, *x, &mut sums[0]);
+        }
+        for v in 0..V {
+            let sum = (1..CHAINS).fold(sums[0][v], |sum, chain| simd.add_f64s(sum, sums[chain][v]));
+            let mut scores = [0.0; WIDEST];
+            S::as_mut_simd_f64s(&mut scores[..S::F64_LANES]).0[0] = sum;
+            z.iter_mut().skip(v * S::F64_LANES).zip(&scores[..S::F64_LANES]).for_each(|(z, s)| *z += s);
+        }
+        V * S::F64_LANES
+    }
+
+    /// What vectors hold beyond the classes of the entry goes into sums that nobody reads.
+    #[inline(always)]
+    fn add_entry<S: Simd, const V: usize>(&self, simd: S, at: usize, j: u32, x: F, sums: &mut [S::f64s; V]) {
+        let x = simd.splat_f64s(x.into());
+        let w = &self.w[j as usize * self.classes + at..];
+        for v in 0..V {
+            let w = &w[v * S::F64_LANES..];
+            let w = match w.get(..S::F64_LANES) {
+                Some(w) => S::as_simd_f64s(w).0[0],
+                None => simd.partial_load_f64s(w),
+            };
+            sums[v] = simd.mul_add_f64s(x, w, sums[v]);
+        }
+    }
+}
+
+/// `w += Xᵀ·G` for compressed rows.
+pub(crate) fn csr_t_mul_add<F: Copy + Into<f64>>(
+    indptr: &[usize],
+    indices: &[u32],
+    values: &[F],
+    g: &[f64],
+    classes: usize,
+    w: &mut [f64],
+) {
+    dispatch(classes, Transposed { indptr, indices, values, g, classes, w });
+}
+
+struct Transposed<'a, F> {
+    indptr: &'a [usize],
+    indices: &'a [u32],
+    values: &'a [F],
+    g: &'a [f64],
+    classes: usize,
+    w: &'a mut [f64],
+}
+
+impl<F: Copy + Into<f64>> pulp::WithSimd for Transposed<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { indptr, indices, values, g, classes, w } = self;
+        for (ends, g) in indptr.windows(2).zip(g.chunks_exact(classes)) {
+            let (indices, values) = (&indices[ends[0]..ends[1]], &values[ends[0]..ends[1]]);
+            for (at, g) in g.chunks(S::F64_LANES).enumerate() {
+                // Zeros beyond the last class: what vectors of `w` hold there stays as it is.
+                let g = simd.partial_load_f64s(g);
+                for (j, x) in indices.iter().zip(values) {
+                    let x = simd.splat_f64s((*x).into());
+                    let w = &mut w[*j as usize * classes + at * S::F64_LANES..];
+                    match w.get_mut(..S::F64_LANES) {
+                        Some(w) => {
+                            let w = &mut S::as_mut_simd_f64s(w).0[0];
+                            *w = simd.mul_add_f64s(x, g, *w);
+                        }
+                        None => {
+                            let sum = simd.mul_add_f64s(x, g, simd.partial_load_f64s(w));
+                            simd.partial_store_f64s(w, sum);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{mul_add, t_mul_add};
+    use super::*;
+
+    #[test]
+    fn sparse_products_equal_dense_ones_for_any_number_of_classes() {
+        const ROWS: usize = 3;
+        const COLS: usize = 31;
+        // Rows with many entries, with none and with one, of which the last feature is.
+        let entry = |i: usize, j: usize| match i {
+            0 if !j.is_multiple_of(3) => (j * j % 9) as f64 - 4.0,
+            2 if j == COLS - 1 => 0.5,
+            _ => 0.0,
+        };
+        let dense: Vec<f64> = (0..ROWS).flat_map(|i| (0..COLS).map(move |j| entry(i, j))).collect();
+        let (mut indptr, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        for row in dense.chunks_exact(COLS) {
+            let entries = row.iter().enumerate().rev().filter(|(_, x)| **x != 0.0);
+            entries.for_each(|(j, x)| {
+                indices.push(j as u32);
+                values.push(*x);
+            });
+            indptr.push(indices.len());
+        }
+        for c in 1..40 {
+            let w: Vec<f64> = (0..COLS * c).map(|i| (i * i % 7) as f64 - 2.0).collect();
+            let g: Vec<f64> = (0..ROWS * c).map(|i| (i * 5 % 11) as f64 - 4.0).collect();
+            let (mut sparse, mut expected) = (vec![1.0; ROWS * c], vec![1.0; ROWS * c]);
+            csr_mul_add(&indptr, &indices, &values, &w, c, &mut sparse);
+            mul_add(&dense, COLS, &w, c, &mut expected);
+            assert_eq!(sparse, expected, "{c} classes");
+            let (mut sparse, mut expected) = (vec![1.0; COLS * c], vec![1.0; COLS * c]);
+            csr_t_mul_add(&indptr, &indices, &values, &g, c, &mut sparse);
+            t_mul_add(&dense, COLS, &g, c, &mut expected);
+            assert_eq!(sparse, expected, "{c} classes");
+        }
+    }
+}
