@@ -28,6 +28,21 @@ pub(crate) fn vectorised(f: impl FnMut()) {
     pulp::Arch::new().dispatch(Vectorised(f));
 }
 
+/// Numbers in a vector of any machine, at most.
+const WIDEST: usize = 8;
+
+/// Runs a product with the vectors that are best for a number of classes.
+fn for_few<P: pulp::WithSimd>(classes: usize, product: P) -> P::Output {
+    // Vectors of eight numbers cost as much as two of four.
+    #[cfg(target_arch = "x86_64")]
+    if classes <= 4
+        && let Some(simd) = pulp::x86::V3::try_new()
+    {
+        return pulp::Simd::vectorize(simd, product);
+    }
+    pulp::Arch::new().dispatch(product)
+}
+
 /// Runs `f` on a number of classes, with the small ones known to the compiler: loops over a handful of numbers cost more than what
 /// they do unless they are unrolled. Mark the closure `#[inline(always)]`.
 #[inline(always)]

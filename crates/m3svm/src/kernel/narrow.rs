@@ -3,7 +3,7 @@
 
 use pulp::Simd;
 
-use super::unrolled;
+use super::{WIDEST, for_few, unrolled};
 
 /// Features up to which this is the faster way.
 const MOST_COLS: usize = 64;
@@ -11,24 +11,13 @@ const MOST_COLS: usize = 64;
 /// Rows side by side: enough sums that none waits for itself.
 const ROWS: usize = 8;
 
-/// Room for one vector of any machine.
-const WIDEST: usize = 8;
-
 /// Does the product, or says that it is none for this kernel. Arguments are those of [`super::mul_add`].
 pub(super) fn mul_add(x: &[f64], cols: usize, w: &[f64], classes: usize, z: &mut [f64]) -> bool {
     // Eight classes are what general kernels are best at.
     if !(1..=MOST_COLS).contains(&cols) || !(1..WIDEST).contains(&classes) {
         return false;
     }
-    let product = Product { x, cols, w, classes, z };
-    // Vectors of eight numbers cost as much as two of four.
-    #[cfg(target_arch = "x86_64")]
-    if classes <= 4
-        && let Some(simd) = pulp::x86::V3::try_new()
-    {
-        return Simd::vectorize(simd, product);
-    }
-    pulp::Arch::new().dispatch(product)
+    for_few(classes, Product { x, cols, w, classes, z })
 }
 
 struct Product<'a> {

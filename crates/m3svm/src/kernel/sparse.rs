@@ -2,8 +2,7 @@
 
 use pulp::Simd;
 
-/// Room for one vector of any machine.
-const WIDEST: usize = 8;
+use super::{WIDEST, for_few};
 
 /// `z += X·W` for compressed rows.
 pub(crate) fn csr_mul_add<F: Copy + Into<f64>>(
@@ -14,19 +13,7 @@ pub(crate) fn csr_mul_add<F: Copy + Into<f64>>(
     classes: usize,
     z: &mut [f64],
 ) {
-    dispatch(classes, Product { indptr, indices, values, w, classes, z });
-}
-
-/// Runs a product with the vectors that are best for a number of classes.
-fn dispatch(classes: usize, product: impl pulp::WithSimd<Output = ()>) {
-    // Vectors of eight numbers cost as much as two of four.
-    #[cfg(target_arch = "x86_64")]
-    if classes <= 4
-        && let Some(simd) = pulp::x86::V3::try_new()
-    {
-        return Simd::vectorize(simd, product);
-    }
-    pulp::Arch::new().dispatch(product);
+    for_few(classes, Product { indptr, indices, values, w, classes, z });
 }
 
 struct Product<'a, F> {
@@ -69,8 +56,8 @@ struct Row<'a, F> {
 }
 
 impl<F: Copy + Into<f64>> Row<'_, F> {
-    /// Adds Σⱼ xⱼ wⱼ to the scores `z` of the class `at` and those after it, as many as fit into `V` vectors; returns how many do. Entries are
-    /// shared out to `CHAINS` sums, so that none waits for itself.
+    /// Adds Σⱼ xⱼ wⱼ to the scores `z` of the class `at` and those after it, as many as fit into `V` vectors; returns how many do. Entries
+    /// are shared out to `CHAINS` sums, so that none waits for itself.
     #[inline(always)]
     fn add<S: Simd, const V: usize, const CHAINS: usize>(&self, simd: S, at: usize, z: &mut [f64]) -> usize {
         let mut sums = [[simd.splat_f64s(0.0); V]; CHAINS];
@@ -104,7 +91,7 @@ impl<F: Copy + Into<f64>> Row<'_, F> {
                 Some(w) => S::as_simd_f64s(w).0[0],
                 None => simd.partial_load_f64s(w),
             };
-            sums[v] = simd.mul_add_f64s(x, w, sums[v]);
+            sums[v] = simd.mul_add_e_f64s(x, w, sums[v]);
         }
     }
 }
@@ -118,7 +105,7 @@ pub(crate) fn csr_t_mul_add<F: Copy + Into<f64>>(
     classes: usize,
     w: &mut [f64],
 ) {
-    dispatch(classes, Transposed { indptr, indices, values, g, classes, w });
+    for_few(classes, Transposed { indptr, indices, values, g, classes, w });
 }
 
 struct Transposed<'a, F> {
@@ -147,10 +134,10 @@ impl<F: Copy + Into<f64>> pulp::WithSimd for Transposed<'_, F> {
                     match w.get_mut(..S::F64_LANES) {
                         Some(w) => {
                             let w = &mut S::as_mut_simd_f64s(w).0[0];
-                            *w = simd.mul_add_f64s(x, g, *w);
+                            *w = simd.mul_add_e_f64s(x, g, *w);
                         }
                         None => {
-                            let sum = simd.mul_add_f64s(x, g, simd.partial_load_f64s(w));
+                            let sum = simd.mul_add_e_f64s(x, g, simd.partial_load_f64s(w));
                             simd.partial_store_f64s(w, sum);
                         }
                     }
@@ -169,7 +156,7 @@ mod tests {
     fn sparse_products_equal_dense_ones_for_any_number_of_classes() {
         const ROWS: usize = 3;
         const COLS: usize = 31;
-        // Rows with many entries, with none and with one, of which the last feature is.
+        // A row of many entries, one of none, and one with the last feature alone.
         let entry = |i: usize, j: usize| match i {
             0 if !j.is_multiple_of(3) => (j * j % 9) as f64 - 4.0,
             2 if j == COLS - 1 => 0.5,

@@ -22,7 +22,8 @@ impl Hinge {
     #[inline(always)]
     pub(crate) fn value(self, x: f64) -> f64 {
         let near = 0.5 * (x.abs() + self.root(x));
-        let far = 0.25 * self.delta2 / near.max(f64::MIN_POSITIVE);
+        // Added, not the larger of the two: what is no number stays none.
+        let far = 0.25 * self.delta2 / (near + f64::MIN_POSITIVE);
         if x > 0.0 { near } else { far }
     }
 

@@ -14,17 +14,21 @@ const ENOUGH: f64 = 1e-4;
 const STEEP: f64 = 0.7;
 
 /// Whether [`search`] along a convex function would take its first step, where the value is `at`, without a look at the slope there: that
-/// is at least the slope of the chord.
+/// is at least the slope of the chord. Decreases that may be rounding are left to the search.
 pub(crate) fn takes_first(value: f64, slope: f64, first: f64, at: f64) -> bool {
-    slope < 0.0 && at <= value + ENOUGH * first * slope && at - value >= STEEP * first * slope
+    at - value <= ENOUGH * first * slope - rounding(value) && at - value >= STEEP * first * slope
+}
+
+/// Sums over thousands of rows are exact to about this much.
+fn rounding(value: f64) -> f64 {
+    1e-13 * value.abs()
 }
 
 /// Looks for a step along which `f(t) → (value, slope)` decreases enough (Armijo); starts at `t = first`. Along convex functions the
 /// slopes bracket the minimiser, and interpolation finds it in a few trials. `None` if no step lowers the value within rounding.
 pub(crate) fn search(value: f64, slope: f64, first: f64, mut f: impl FnMut(f64) -> (f64, f64)) -> Option<Found> {
     const REST: f64 = 0.3;
-    // Sums over thousands of rows are exact to about this much.
-    let rounding = 1e-13 * value.abs();
+    let rounding = rounding(value);
     let (mut low, mut low_value, mut low_slope) = (0.0, value, slope);
     let mut high: Option<(f64, f64, f64)> = None;
     let mut t = first;

@@ -26,7 +26,7 @@ use super::{Limits, Progress, Solution, Stop, Watch, certified, confirmed};
 use crate::certificate::Certificate;
 use crate::columns::Columns;
 use crate::error::{Error, Result};
-use crate::kernel::{axpy, dot};
+use crate::kernel::axpy;
 use crate::loss::{Loss, Shape};
 use crate::objective::Objective;
 use crate::risk::Risk;
@@ -197,8 +197,7 @@ impl<'a> Run<'a> {
         self.loss_grad.fill(0.0);
         let sums = risk.loss_pass(loss, &self.z, true, &mut self.loss_grad);
         self.evaluations += 1;
-        let rest = risk.penalty.value(&self.theta[..risk.weights_len()], risk.classes)
-            + risk.epsilon * dot(&self.theta, &self.theta);
+        let rest = risk.penalty_value(risk.penalty, &self.theta);
         self.value = sums.value + rest;
         let mut objective = self.value;
         if self.loss.is_some() {
