@@ -421,8 +421,7 @@ impl<'a> Path<'a> {
         let mut trial = theta.clone();
         let mut grad = vec![0.0; theta.len()];
         axpy(1.0, step, &mut trial);
-        // Not `penalty_value`, whose rounding is another than that of `value`.
-        let whole = risk.loss_at(loss, z, Some((1.0, step_z))) + risk.penalty_grad(penalty, &trial, &mut grad);
+        let whole = risk.loss_at(loss, z, Some((1.0, step_z))) + risk.penalty_value(penalty, &trial);
         self.evaluations += 1;
         let found = if takes_first(value, slope, 1.0, whole) && risk.penalty.convex() {
             Some(Found { step: 1.0, value: whole, evaluations: 0 })
