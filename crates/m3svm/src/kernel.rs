@@ -32,6 +32,7 @@ pub(crate) fn vectorised(f: impl FnMut()) {
 const WIDEST: usize = 8;
 
 /// Runs a product with the vectors that are best for a number of classes.
+#[inline(always)]
 fn for_few<P: pulp::WithSimd>(classes: usize, product: P) -> P::Output {
     // Vectors of eight numbers cost as much as two of four.
     #[cfg(target_arch = "x86_64")]
