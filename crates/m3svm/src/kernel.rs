@@ -6,7 +6,7 @@ mod sparse;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
-pub(crate) use self::sparse::{csr_mul_add, csr_t_mul_add};
+pub(crate) use self::sparse::Csr;
 
 /// How factorisations share out their work. A constant, not the number of threads: the split, and with it the rounding, must not
 /// depend on the machine.

@@ -1,5 +1,7 @@
 //! Feature scaling, fitted on training rows and carried in the model.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -130,11 +132,7 @@ impl Stats {
                 vectorised(
                     #[inline(always)]
                     || {
-                        for (i, row) in rows.clone().zip(values.chunks_exact(d)) {
-                            let w = weight(i);
-                            if w == 0.0 {
-                                continue;
-                            }
+                        for (w, row) in weighted(rows.clone(), values, d, weight) {
                             total += w;
                             rows_used += 1;
                             let share = w / total;
@@ -190,11 +188,7 @@ impl Stats {
                 vectorised(
                     #[inline(always)]
                     || {
-                        for (i, row) in rows.clone().zip(values.chunks_exact(d)) {
-                            let w = weight(i);
-                            if w == 0.0 {
-                                continue;
-                            }
+                        for (w, row) in weighted(rows.clone(), values, d, weight) {
                             let columns = row.iter().zip(&mut square).zip(mean.iter().zip(&inverse));
                             for ((v, square), (mean, inverse)) in columns {
                                 let off = (v - mean) * inverse;
@@ -218,6 +212,17 @@ impl Stats {
         let deviation = square.iter().zip(&unit).map(|(s, unit)| unit * (s / total).sqrt()).collect();
         Self { min, max, mean, deviation }
     }
+}
+
+/// Rows of `d` values each, with their weights; those of weight 0 are left out.
+#[inline(always)]
+fn weighted(
+    rows: Range<usize>,
+    values: &[f64],
+    d: usize,
+    weight: impl Fn(usize) -> f64,
+) -> impl Iterator<Item = (f64, &[f64])> {
+    rows.zip(values.chunks_exact(d)).map(move |(i, row)| (weight(i), row)).filter(|(w, _)| *w > 0.0)
 }
 
 /// The largest power of 2 that is not above a number, of all those whose inverse is a number too.

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::values::Slice;
 use super::{Features, Store};
-use crate::kernel;
+use crate::kernel::{self, Csr};
 
 /// Room for the rows of one block. Keep it from block to block.
 #[derive(Default)]
@@ -157,8 +157,8 @@ impl Block<'_> {
                 kernel::mul_add(block, cols, w, classes, &mut z[first * classes..(first + m) * classes]);
             }),
             Stored::Csr { indptr, indices, values } => match values {
-                Slice::F64(v) => kernel::csr_mul_add(indptr, indices, v, w, classes, z),
-                Slice::F32(v) => kernel::csr_mul_add(indptr, indices, v, w, classes, z),
+                Slice::F64(v) => Csr { indptr, indices, values: v }.mul_add(w, classes, z),
+                Slice::F32(v) => Csr { indptr, indices, values: v }.mul_add(w, classes, z),
             },
         }
     }
@@ -174,8 +174,8 @@ impl Block<'_> {
                 kernel::t_mul_add(block, cols, &g[first * classes..(first + m) * classes], classes, w);
             }),
             Stored::Csr { indptr, indices, values } => match values {
-                Slice::F64(v) => kernel::csr_t_mul_add(indptr, indices, v, g, classes, w),
-                Slice::F32(v) => kernel::csr_t_mul_add(indptr, indices, v, g, classes, w),
+                Slice::F64(v) => Csr { indptr, indices, values: v }.t_mul_add(g, classes, w),
+                Slice::F32(v) => Csr { indptr, indices, values: v }.t_mul_add(g, classes, w),
             },
         }
     }

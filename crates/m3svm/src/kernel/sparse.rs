@@ -4,22 +4,33 @@ use pulp::Simd;
 
 use super::{WIDEST, for_few};
 
-/// `z += X·W` for compressed rows.
-pub(crate) fn csr_mul_add<F: Copy + Into<f64>>(
-    indptr: &[usize],
-    indices: &[u32],
-    values: &[F],
-    w: &[f64],
-    classes: usize,
-    z: &mut [f64],
-) {
-    for_few(classes, Product { indptr, indices, values, w, classes, z });
+/// Compressed rows.
+pub(crate) struct Csr<'a, F> {
+    pub(crate) indptr: &'a [usize],
+    pub(crate) indices: &'a [u32],
+    pub(crate) values: &'a [F],
+}
+
+impl<'a, F: Copy + Into<f64>> Csr<'a, F> {
+    /// `z += X·W`.
+    pub(crate) fn mul_add(self, w: &[f64], classes: usize, z: &mut [f64]) {
+        for_few(classes, Product { x: self, w, classes, z });
+    }
+
+    /// `w += Xᵀ·G`.
+    pub(crate) fn t_mul_add(self, g: &[f64], classes: usize, w: &mut [f64]) {
+        for_few(classes, Transposed { x: self, g, classes, w });
+    }
+
+    #[inline(always)]
+    fn rows(&self) -> impl Iterator<Item = (&'a [u32], &'a [F])> {
+        let (indices, values) = (self.indices, self.values);
+        self.indptr.windows(2).map(move |ends| (&indices[ends[0]..ends[1]], &values[ends[0]..ends[1]]))
+    }
 }
 
 struct Product<'a, F> {
-    indptr: &'a [usize],
-    indices: &'a [u32],
-    values: &'a [F],
+    x: Csr<'a, F>,
     w: &'a [f64],
     classes: usize,
     z: &'a mut [f64],
@@ -30,9 +41,9 @@ impl<F: Copy + Into<f64>> pulp::WithSimd for Product<'_, F> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { indptr, indices, values, w, classes, z } = self;
-        for (ends, z) in indptr.windows(2).zip(z.chunks_exact_mut(classes)) {
-            let row = Row { indices: &indices[ends[0]..ends[1]], values: &values[ends[0]..ends[1]], w, classes };
+        let Self { x, w, classes, z } = self;
+        for ((indices, values), z) in x.rows().zip(z.chunks_exact_mut(classes)) {
+            let row = Row { indices, values, w, classes };
             // The sums of a row stay in registers, as many classes at a time as fit.
             let mut at = 0;
             while at < classes {
@@ -96,22 +107,8 @@ impl<F: Copy + Into<f64>> Row<'_, F> {
     }
 }
 
-/// `w += Xᵀ·G` for compressed rows.
-pub(crate) fn csr_t_mul_add<F: Copy + Into<f64>>(
-    indptr: &[usize],
-    indices: &[u32],
-    values: &[F],
-    g: &[f64],
-    classes: usize,
-    w: &mut [f64],
-) {
-    for_few(classes, Transposed { indptr, indices, values, g, classes, w });
-}
-
 struct Transposed<'a, F> {
-    indptr: &'a [usize],
-    indices: &'a [u32],
-    values: &'a [F],
+    x: Csr<'a, F>,
     g: &'a [f64],
     classes: usize,
     w: &'a mut [f64],
@@ -122,9 +119,8 @@ impl<F: Copy + Into<f64>> pulp::WithSimd for Transposed<'_, F> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { indptr, indices, values, g, classes, w } = self;
-        for (ends, g) in indptr.windows(2).zip(g.chunks_exact(classes)) {
-            let (indices, values) = (&indices[ends[0]..ends[1]], &values[ends[0]..ends[1]]);
+        let Self { x, g, classes, w } = self;
+        for ((indices, values), g) in x.rows().zip(g.chunks_exact(classes)) {
             for (at, g) in g.chunks(S::F64_LANES).enumerate() {
                 // Zeros beyond the last class: what vectors of `w` hold there stays as it is.
                 let g = simd.partial_load_f64s(g);
@@ -172,15 +168,16 @@ mod tests {
             });
             indptr.push(indices.len());
         }
+        let x = || Csr { indptr: &indptr, indices: &indices, values: &values };
         for c in 1..40 {
             let w: Vec<f64> = (0..COLS * c).map(|i| (i * i % 7) as f64 - 2.0).collect();
             let g: Vec<f64> = (0..ROWS * c).map(|i| (i * 5 % 11) as f64 - 4.0).collect();
             let (mut sparse, mut expected) = (vec![1.0; ROWS * c], vec![1.0; ROWS * c]);
-            csr_mul_add(&indptr, &indices, &values, &w, c, &mut sparse);
+            x().mul_add(&w, c, &mut sparse);
             mul_add(&dense, COLS, &w, c, &mut expected);
             assert_eq!(sparse, expected, "{c} classes");
             let (mut sparse, mut expected) = (vec![1.0; COLS * c], vec![1.0; COLS * c]);
-            csr_t_mul_add(&indptr, &indices, &values, &g, c, &mut sparse);
+            x().t_mul_add(&g, c, &mut sparse);
             t_mul_add(&dense, COLS, &g, c, &mut expected);
             assert_eq!(sparse, expected, "{c} classes");
         }
