@@ -124,6 +124,11 @@ fn shift_rows(z: &[f64], shift: &[f64], out: &mut [f64]) {
 fn add_row(shape: Shape, h: &[f64], y: usize, weight: f64, c: usize, pairs: &mut [f64]) {
     match shape {
         Shape::Star => pairs[y * c..(y + 1) * c].iter_mut().zip(h).for_each(|(p, h)| *p += weight * h),
+        Shape::Simplex => {
+            // Every pair from both sides.
+            let scale = 0.5 * weight / shape.total(h);
+            pairs.chunks_exact_mut(c).zip(h).for_each(|(pairs, own)| axpy(scale * own, h, pairs));
+        }
         _ => {
             let total = shape.total(h);
             crate::penalty::pairs(c, |_, k, l| pairs[k * c + l] += weight * shape.pair(h, total, y, k, l));

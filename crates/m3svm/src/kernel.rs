@@ -73,12 +73,36 @@ pub(crate) fn repeat_row(row: &[f64], out: &mut [f64]) {
 
 /// Adds the sum of all rows of `g` to `out`.
 pub(crate) fn add_rows(g: &[f64], out: &mut [f64]) {
-    unrolled(
-        out.len(),
+    // So many rows at a time: each alone would wait until the sum of the last one is written.
+    const ROWS: usize = 4;
+    let columns = out.len();
+    if columns == 0 {
+        return;
+    }
+    vectorised(
         #[inline(always)]
-        |c| {
-            let out = &mut out[..c];
-            g.chunks_exact(c).for_each(|row| out.iter_mut().zip(row).for_each(|(o, g)| *o += g));
+        || {
+            unrolled(
+                columns,
+                #[inline(always)]
+                |c| {
+                    let out = &mut out[..c];
+                    for g in g.chunks(ROWS * c) {
+                        if g.len() < ROWS * c {
+                            for row in g.chunks_exact(c) {
+                                for k in 0..c {
+                                    out[k] += row[k];
+                                }
+                            }
+                            return;
+                        }
+                        let ((first, second), (third, fourth)) = (g.split_at(c), g[2 * c..].split_at(c));
+                        for k in 0..c {
+                            out[k] += (first[k] + second[k]) + (third[k] + fourth[k]);
+                        }
+                    }
+                },
+            );
         },
     );
 }
@@ -189,18 +213,60 @@ pub(crate) fn dot(x: &[f64], y: &[f64]) -> f64 {
 }
 
 #[inline(always)]
-fn dot_in_lanes<const LANES: usize>(x: &[f64], y: &[f64]) -> f64 {
+pub(crate) fn dot_in_lanes<const LANES: usize>(x: &[f64], y: &[f64]) -> f64 {
     let mut lanes = [0.0; LANES];
-    let (xs, ys) = (x.chunks_exact(LANES), y.chunks_exact(LANES));
-    let tail: f64 = xs.remainder().iter().zip(ys.remainder()).map(|(a, b)| a * b).sum();
-    for (x, y) in xs.zip(ys) {
-        (0..LANES).for_each(|l| lanes[l] += x[l] * y[l]);
+    let ((xs, x), (ys, y)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
+    for (x, y) in xs.iter().zip(ys) {
+        for l in 0..LANES {
+            lanes[l] += x[l] * y[l];
+        }
     }
-    // In pairs, pairs of pairs, and so on.
+    let mut tail = 0.0;
+    for (x, y) in x.iter().zip(y) {
+        tail += x * y;
+    }
+    in_pairs(lanes, |a, b| a + b) + tail
+}
+
+/// In pairs, pairs of pairs, and so on.
+#[inline(always)]
+fn in_pairs<const LANES: usize>(mut lanes: [f64; LANES], join: impl Fn(f64, f64) -> f64) -> f64 {
     let mut left = LANES;
     while left > 1 {
         left /= 2;
-        (0..left).for_each(|l| lanes[l] += lanes[left + l]);
+        for l in 0..left {
+            lanes[l] = join(lanes[l], lanes[left + l]);
+        }
     }
-    lanes[0] + tail
+    lanes[0]
+}
+
+/// All numbers of a row joined, starting from `none`. For calls inside [`vectorised`].
+#[inline(always)]
+fn joined(x: &[f64], none: f64, join: impl Fn(f64, f64) -> f64) -> f64 {
+    let mut lanes = [none; WIDEST];
+    let (parts, rest) = x.as_chunks::<WIDEST>();
+    for part in parts {
+        for l in 0..WIDEST {
+            lanes[l] = join(lanes[l], part[l]);
+        }
+    }
+    let mut all = if parts.is_empty() { none } else { in_pairs(lanes, &join) };
+    for x in rest {
+        all = join(all, *x);
+    }
+    all
+}
+
+/// The sum of a row.
+#[inline(always)]
+pub(crate) fn sum(x: &[f64]) -> f64 {
+    joined(x, 0.0, |a, b| a + b)
+}
+
+/// The largest number of a row; −∞ if there is none.
+#[inline(always)]
+pub(crate) fn largest(x: &[f64]) -> f64 {
+    // Not `max`, whose care for NaN costs more than the comparison.
+    joined(x, f64::NEG_INFINITY, |a, b| if b > a { b } else { a })
 }

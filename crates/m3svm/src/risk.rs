@@ -345,11 +345,7 @@ impl<'a> Risk<'a> {
         self.pull_back(out, |block, x, scratch, g| {
             scratch.scores.resize(block.len() * c, 0.0);
             self.block_scores(x, v, &mut scratch.scores);
-            g.fill(0.0);
-            for (at, i) in block.enumerate() {
-                let (row, h) = (at * c..(at + 1) * c, &h[i * len..(i + 1) * len]);
-                shape.apply(h, self.y[i] as usize, &scratch.scores[row.clone()], &mut g[row]);
-            }
+            shape.apply_rows(&h[block.start * len..block.end * len], &self.y[block], &scratch.scores, g);
             LossSums::default()
         });
     }

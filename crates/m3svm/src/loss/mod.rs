@@ -3,6 +3,7 @@
 //! One file per loss. A new loss is its file, one arm of [`AnyLoss`] and one line of [`AnyLoss::examples`];
 //! a loss that only you need implements [`Loss`] (two methods) and is handed to [`crate::Risk`] directly.
 
+mod exponential;
 mod hinge;
 mod pairwise_logistic;
 mod smooth_hinge;
@@ -19,6 +20,7 @@ pub use softmax::Softmax;
 pub use top_k_hinge::TopKHinge;
 
 use crate::error::Result;
+use crate::kernel::{dot_in_lanes, sum, unrolled, vectorised};
 use crate::rounding::of_sum;
 
 /// How the curvature ∇²ℓ of one row is written down; see [`Loss::curvature_rows`].
@@ -49,32 +51,51 @@ impl Shape {
         matches!(self, Self::Star | Self::Simplex)
     }
 
-    /// Adds `H·v` to `out` for the curvature `h` of a row of class `y`.
-    pub(crate) fn apply(self, h: &[f64], y: usize, v: &[f64], out: &mut [f64]) {
+    /// `out = H·v` for the curvature `h` of consecutive rows (`v`, `out`: m×c).
+    pub(crate) fn apply_rows(self, h: &[f64], y: &[u32], v: &[f64], out: &mut [f64]) {
+        let c = (v.len() / y.len().max(1)).max(1);
+        vectorised(
+            #[inline(always)]
+            || {
+                unrolled(
+                    c,
+                    #[inline(always)]
+                    |c| {
+                        let rows = h.chunks_exact(self.len(c)).zip(v.chunks_exact(c));
+                        for ((h, v), (out, y)) in rows.zip(out.chunks_exact_mut(c).zip(y)) {
+                            self.apply(h, *y as usize, v, out);
+                        }
+                    },
+                );
+            },
+        );
+    }
+
+    /// The same for one row. (Plain loops: those of iterators are not always compiled into their caller, and then for any machine.)
+    #[inline(always)]
+    fn apply(self, h: &[f64], y: usize, v: &[f64], out: &mut [f64]) {
         match self {
             Self::Star => {
-                let mut sum = 0.0;
+                let own = v[y];
                 for k in 0..v.len() {
-                    let t = h[k] * (v[k] - v[y]);
-                    out[k] += t;
-                    sum += t;
+                    out[k] = h[k] * (v[k] - own);
                 }
-                out[y] -= sum;
+                // That of the true class is 0 so far.
+                out[y] = -sum(out);
             }
-            Self::Simplex => {
-                let sum = h.iter().sum::<f64>().max(f64::MIN_POSITIVE);
-                let mean = h.iter().zip(v).map(|(h, v)| h * v).sum::<f64>() / sum;
-                (0..v.len()).for_each(|k| out[k] += h[k] * (v[k] - mean));
-            }
+            Self::Simplex => apply_simplex(h, v, out),
             Self::SimplexAndLine => {
                 let (h, line) = h.split_at(v.len());
-                Self::Simplex.apply(h, y, v, out);
-                let along = line.iter().zip(v).map(|(p, v)| p * v).sum::<f64>() / line[v.len()].max(f64::MIN_POSITIVE);
-                out.iter_mut().zip(line).for_each(|(o, p)| *o += p * along);
+                apply_simplex(h, v, out);
+                let (p, w) = line.split_at(v.len());
+                let along = dot_in_lanes::<8>(p, v) / w[0].max(f64::MIN_POSITIVE);
+                for k in 0..v.len() {
+                    out[k] += p[k] * along;
+                }
             }
             Self::Dense => {
                 for (row, o) in h.chunks_exact(v.len()).zip(out) {
-                    *o += row.iter().zip(v).map(|(h, v)| h * v).sum::<f64>();
+                    *o = dot_in_lanes::<8>(row, v);
                 }
             }
         }
@@ -104,6 +125,15 @@ impl Shape {
             }
             Self::Dense => -h[k * h.len().isqrt() + l],
         }
+    }
+}
+
+/// `out = (diag(h) − h hᵀ/Σh)·v`.
+#[inline(always)]
+fn apply_simplex(h: &[f64], v: &[f64], out: &mut [f64]) {
+    let mean = dot_in_lanes::<8>(h, v) / sum(h).max(f64::MIN_POSITIVE);
+    for k in 0..v.len() {
+        out[k] = h[k] * (v[k] - mean);
     }
 }
 

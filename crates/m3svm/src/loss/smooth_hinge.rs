@@ -224,8 +224,7 @@ impl Loss for SmoothHinge {
     fn hess_vec(&self, z: &[f64], y: usize, v: &[f64], out: &mut [f64]) {
         let mut h = vec![0.0; z.len()];
         self.hessian_rows(z, &[y as u32], &mut h);
-        out.fill(0.0);
-        Shape::Star.apply(&h, y, v, out);
+        Shape::Star.apply_rows(&h, &[y as u32], v, out);
     }
 
     fn describe(&self) -> String {

@@ -2,8 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::exponential::exp_of_negative;
 use super::{Loss, Shape};
+use crate::kernel::{largest, sum, vectorised};
 use crate::rounding::of_sum;
+use crate::tile::Tile;
 
 /// ```text
 /// ℓ(z, y) = log Σₖ exp(zₖ) − z_y
@@ -12,21 +15,87 @@ use crate::rounding::of_sum;
 #[serde(deny_unknown_fields)]
 pub struct Softmax {}
 
-/// Turns scores into probabilities in place; returns the largest score and log Σ exp(z) − that, whose digits are kept where it is small.
-fn normalise(z: &mut [f64]) -> (f64, f64) {
-    let (mut first, mut top) = (0, f64::NEG_INFINITY);
-    for (k, z) in z.iter().enumerate() {
-        if *z > top {
-            (first, top) = (k, *z);
+/// The largest score of a row, where it is, and Σ exp(z − that) of the others: their digits are kept where they are few.
+#[derive(Clone, Copy, Default)]
+struct Top {
+    first: usize,
+    score: f64,
+    others: f64,
+}
+
+impl Top {
+    #[inline(always)]
+    fn of(z: &[f64]) -> Self {
+        let score = largest(z);
+        // What is no number is not found, and makes the sum of the others none.
+        let first = z.iter().position(|z| *z == score).unwrap_or(0);
+        Self { first, score, others: 0.0 }
+    }
+
+    /// ℓ(z, y).
+    #[inline(always)]
+    fn loss(&self, z: &[f64], y: u32) -> f64 {
+        (self.score - z[y as usize]) + self.others.ln_1p()
+    }
+
+    /// Makes probabilities of powers.
+    #[inline(always)]
+    fn share(&self, powers: &mut [f64]) {
+        let scale = 1.0 / (1.0 + self.others);
+        for p in powers.iter_mut() {
+            *p *= scale;
+        }
+        powers[self.first] = scale;
+    }
+}
+
+/// Fills `powers` with exp(z − the largest of the row) for rows of `c` numbers, with 0 for the largest itself, and calls `each` with the
+/// number of every row and its powers.
+#[inline(always)]
+fn powers(z: &[f64], c: usize, powers: &mut [f64], mut each: impl FnMut(usize, &Top, &mut [f64])) {
+    // More rows at a time would not be faster.
+    const MOST: usize = 64;
+    let few = Tile::rows(c).min(MOST);
+    let mut tops = [Top::default(); MOST];
+    for (part, (z, powers)) in z.chunks(few * c).zip(powers.chunks_mut(few * c)).enumerate() {
+        for ((z, p), top) in z.chunks_exact(c).zip(powers.chunks_exact_mut(c)).zip(&mut tops) {
+            *top = Top::of(z);
+            for (p, z) in p.iter_mut().zip(z) {
+                *p = z - top.score;
+            }
+            p[top.first] = f64::NEG_INFINITY;
+        }
+        for p in powers.iter_mut() {
+            *p = exp_of_negative(*p);
+        }
+        for ((i, p), top) in powers.chunks_exact_mut(c).enumerate().zip(&mut tops) {
+            top.others = sum(p);
+            each(part * few + i, top, p);
         }
     }
-    let mut others = 0.0;
-    for (k, z) in z.iter_mut().enumerate() {
-        *z = (*z - top).exp();
-        others += if k == first { 0.0 } else { *z };
-    }
-    z.iter_mut().for_each(|z| *z /= 1.0 + others);
-    (top, others.ln_1p())
+}
+
+/// Turns the scores of rows into probabilities.
+fn probabilities(z: &[f64], c: usize, out: &mut [f64]) {
+    vectorised(
+        #[inline(always)]
+        || {
+            powers(
+                z,
+                c,
+                out,
+                #[inline(always)]
+                |_, top, p| top.share(p),
+            )
+        },
+    );
+}
+
+/// The slopes of a row from its probabilities. Not `q − 1` for the true class, which loses the digits of small slopes.
+#[inline(always)]
+fn slopes(y: u32, dz: &mut [f64]) {
+    dz[y as usize] = 0.0;
+    dz[y as usize] = -sum(dz);
 }
 
 /// −q ln q, and 0 where q is not above it.
@@ -34,21 +103,59 @@ pub(super) fn entropy(q: f64) -> f64 {
     if q > 0.0 { -q * q.ln() } else { 0.0 }
 }
 
+/// Numbers per row.
+fn classes(z: &[f64], y: &[u32]) -> usize {
+    (z.len() / y.len().max(1)).max(1)
+}
+
 impl Loss for Softmax {
     fn value_grad(&self, z: &[f64], y: usize, dz: &mut [f64]) -> f64 {
-        dz.copy_from_slice(z);
-        let (top, above) = normalise(dz);
-        // Not `q − 1`, which loses the digits of small slopes.
-        dz[y] = 0.0;
-        dz[y] = -dz.iter().sum::<f64>();
-        (top - z[y]) + above
+        let mut value = [0.0];
+        self.value_grad_rows(z, &[y as u32], dz, &mut value);
+        value[0]
+    }
+
+    fn value_grad_rows(&self, z: &[f64], y: &[u32], dz: &mut [f64], values: &mut [f64]) {
+        let c = classes(z, y);
+        vectorised(
+            #[inline(always)]
+            || {
+                powers(
+                    z,
+                    c,
+                    dz,
+                    #[inline(always)]
+                    |i, top, p| {
+                        values[i] = top.loss(&z[i * c..(i + 1) * c], y[i]);
+                        top.share(p);
+                        slopes(y[i], p);
+                    },
+                );
+            },
+        );
+    }
+
+    fn sum_rows(&self, z: &[f64], y: &[u32], room: &mut [f64]) -> f64 {
+        let (c, mut total) = (classes(z, y), 0.0);
+        vectorised(
+            #[inline(always)]
+            || {
+                powers(
+                    z,
+                    c,
+                    room,
+                    #[inline(always)]
+                    |i, top, _| total += top.loss(&z[i * c..(i + 1) * c], y[i]),
+                );
+            },
+        );
+        total
     }
 
     fn hess_vec(&self, z: &[f64], y: usize, v: &[f64], out: &mut [f64]) {
-        let mut q = z.to_vec();
-        normalise(&mut q);
-        out.fill(0.0);
-        Shape::Simplex.apply(&q, y, v, out);
+        let mut q = vec![0.0; z.len()];
+        probabilities(z, z.len(), &mut q);
+        Shape::Simplex.apply_rows(&q, &[y as u32], v, out);
     }
 
     fn describe(&self) -> String {
@@ -60,10 +167,30 @@ impl Loss for Softmax {
     }
 
     fn curvature_rows(&self, z: &[f64], y: &[u32], _dual: &[f64], h: &mut [f64]) {
-        h.copy_from_slice(z);
-        h.chunks_exact_mut(z.len() / y.len().max(1)).for_each(|row| {
-            normalise(row);
-        });
+        probabilities(z, classes(z, y), h);
+    }
+
+    fn newton_rows(&self, z: &[f64], y: &[u32], _dual: &[f64], dz: &mut [f64], h: &mut [f64]) -> f64 {
+        let (c, mut total) = (classes(z, y), 0.0);
+        vectorised(
+            #[inline(always)]
+            || {
+                powers(
+                    z,
+                    c,
+                    h,
+                    #[inline(always)]
+                    |i, top, p| {
+                        let row = i * c..(i + 1) * c;
+                        total += top.loss(&z[row.clone()], y[i]);
+                        top.share(p);
+                        dz[row.clone()].copy_from_slice(p);
+                        slopes(y[i], &mut dz[row]);
+                    },
+                );
+            },
+        );
+        total
     }
 
     /// The entropy of the predicted probabilities, without the cancellation of `value − ⟨dz, z⟩` at confident rows.
@@ -75,7 +202,8 @@ impl Loss for Softmax {
     }
 
     fn probabilities(&self, z: &mut [f64]) -> bool {
-        normalise(z);
+        let scores = z.to_vec();
+        probabilities(&scores, z.len(), z);
         true
     }
 }

@@ -220,8 +220,7 @@ impl Loss for TopKHinge {
     fn hess_vec(&self, z: &[f64], y: usize, v: &[f64], out: &mut [f64]) {
         let mut h = vec![0.0; self.shape().len(z.len())];
         self.hessian_rows(z, &[y as u32], &mut h);
-        out.fill(0.0);
-        self.shape().apply(&h, y, v, out);
+        self.shape().apply_rows(&h, &[y as u32], v, out);
     }
 
     fn describe(&self) -> String {

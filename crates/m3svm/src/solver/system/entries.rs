@@ -7,7 +7,7 @@
 
 use super::Matrix;
 use super::dense::nth_largest;
-use crate::kernel::{axpy, dot};
+use crate::kernel::{axpy, dot, t_mul_add};
 use crate::loss::Shape;
 
 /// One row and vector over classes.
@@ -47,6 +47,9 @@ impl Entries {
         self.lines.clear();
         self.classes = c;
         let (cut, mut rest) = (cut(a, most, light), vec![0.0; c * c]);
+        if a.shape == Shape::Simplex && cut.is_infinite() {
+            return light_simplices(a);
+        }
         for (row, (h, y)) in a.h.chunks_exact(len).zip(a.risk.y).enumerate() {
             let (row, y) = (row as u32, *y as usize);
             match a.shape {
@@ -160,6 +163,30 @@ impl Entry {
     }
 }
 
+/// The sum of the simplices of all rows, none of which are heavy.
+fn light_simplices(a: &Matrix<'_>) -> Vec<f64> {
+    let (risk, c) = (a.risk, a.risk.classes);
+    let parts = risk.partition().map(|rows| {
+        let mut part = vec![0.0; c * c];
+        let mut shares = vec![0.0; risk.partition().block() * c];
+        for block in risk.partition().blocks(rows) {
+            let h = &a.h[block.start * c..block.end * c];
+            let shares = &mut shares[..h.len()];
+            for (h, share) in h.chunks_exact(c).zip(shares.chunks_exact_mut(c)) {
+                let scale = 1.0 / a.shape.total(h);
+                share.iter_mut().zip(h).for_each(|(share, h)| *share = scale * h);
+            }
+            t_mul_add(h, c, shares, c, &mut part);
+        }
+        part
+    });
+    let (mut pairs, mut rest) = (vec![0.0; c * c], vec![0.0; c * c]);
+    parts.iter().for_each(|part| axpy(1.0, part, &mut pairs));
+    // From the pairs, and not as what they leave of the diagonal, which is little where rows are sure of their class.
+    crate::penalty::pairs(c, |_, k, l| add_pair(&mut rest, c, k, l, pairs[k * c + l]));
+    rest
+}
+
 /// The weight above which there are about as many entries as wanted; infinite where few of them would not carry most of the weight.
 /// Kinks see to it that they do, softmax spreads its weight over all rows.
 fn cut(a: &Matrix<'_>, most: usize, light: f64) -> f64 {
@@ -194,4 +221,43 @@ pub(super) fn add_pair(m: &mut [f64], c: usize, k: usize, l: usize, w: f64) {
     m[l * c + l] += w;
     m[k * c + l] -= w;
     m[l * c + k] -= w;
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use crate::features::Features;
+    use crate::loss::{Loss, Softmax};
+    use crate::penalty::{Penalty, Ridge};
+    use crate::{Dataset, Risk};
+
+    #[test]
+    fn what_softmax_leaves_over_is_the_sum_of_all_its_curvature() {
+        let (n, c) = (700, 5);
+        let labels: Vec<String> = (0..n).map(|i| (i % c).to_string()).collect();
+        let data = Dataset::from_labels(Features::dense(vec![1.0; n], n, 1).unwrap(), &labels).unwrap();
+        let (loss, ridge) = (Softmax {}, Ridge { lambda: 1.0 });
+        let risk = Risk::new(&data, &loss, &ridge, 1e-3, true);
+        let z: Vec<f64> = (0..n * c).map(|i| (i * 29 % 31) as f64 / 4.0).collect();
+        let mut h = vec![0.0; n * c];
+        loss.hessian_rows(&z, data.y(), &mut h);
+        let penalty = ridge.curvature(&vec![0.0; c], c, &[]);
+        let a = Matrix { risk: &risk, shape: loss.shape(), h: &h, penalty: &penalty };
+        let mut entries = Entries::default();
+        let rest = entries.choose(&a, 10, 0.0);
+        assert!(entries.list.is_empty());
+        for k in 0..c {
+            let unit: Vec<f64> = (0..c).map(|l| f64::from(u8::from(k == l))).collect();
+            let mut column = vec![0.0; c];
+            for (i, z) in z.chunks_exact(c).enumerate() {
+                let mut out = vec![0.0; c];
+                loss.hess_vec(z, data.y()[i] as usize, &unit, &mut out);
+                axpy(1.0, &out, &mut column);
+            }
+            for l in 0..c {
+                assert!((column[l] - rest[l * c + k]).abs() < 1e-10, "{k} {l}: {} {}", column[l], rest[l * c + k]);
+            }
+        }
+    }
 }

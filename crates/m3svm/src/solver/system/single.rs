@@ -10,7 +10,7 @@ use faer::{Accum, MatMut, MatRef, Par};
 
 use super::Matrix;
 use super::chosen::Narrow;
-use crate::kernel::axpy;
+use crate::kernel::{add_rows, axpy, vectorised};
 use crate::risk::Risk;
 
 /// X in single precision.
@@ -22,9 +22,14 @@ impl Single {
     /// Fewer numbers are not worth the detour, more would cost too much memory (32 MB).
     const WORTH: Range<usize> = 1 << 17..1 << 23;
 
+    /// Of so few (2 MB) there is room for a copy, however many rows they are.
+    const FEW: usize = 1 << 19;
+
     /// The rounded features, where they are dense and this pays.
     pub(super) fn of(risk: &Risk<'_>) -> Option<Self> {
-        if risk.x.is_sparse() || super::many_rows(risk) || !Self::WORTH.contains(&risk.x.stored()) {
+        let numbers = risk.x.stored();
+        let no_room = numbers > Self::FEW && super::many_rows(risk);
+        if risk.x.is_sparse() || no_room || !Self::WORTH.contains(&numbers) {
             return None;
         }
         let mut x = Vec::with_capacity(risk.x.stored());
@@ -57,29 +62,56 @@ impl Single {
         let (len, m) = (a.shape.len(c), risk.weights_len());
         let (w, b) = v.split_at(m);
         let mut out = vec![0.0f32; v.len()];
-        let room = risk.partition().block() * c;
+        let (room, mut bias) = (risk.partition().block() * c, vec![0.0f64; c]);
         let (mut scores, mut slopes) = (vec![0.0f32; room], vec![0.0f32; room]);
-        let (mut wide, mut bent) = (vec![0.0f64; c], vec![0.0f64; c]);
+        let (mut wide, mut bent) = (vec![0.0f64; room], vec![0.0f64; room]);
         for block in risk.partition().blocks(rows) {
             let n = block.len();
             let (z, g) = (&mut scores[..n * c], &mut slopes[..n * c]);
             let x = self.x.view(block.clone());
             let weights = MatRef::from_row_major_slice(w, d, c);
             matmul(MatMut::from_row_major_slice_mut(z, n, c), Accum::Replace, x, weights, 1.0f32, Par::Seq);
-            for (i, (z, g)) in block.zip(z.chunks_exact(c).zip(g.chunks_exact_mut(c))) {
-                let bias = |k: usize| b.get(k).copied().unwrap_or(0.0);
-                (0..c).for_each(|k| wide[k] = f64::from(z[k] + bias(k)));
-                bent.fill(0.0);
-                a.shape.apply(&a.h[i * len..(i + 1) * len], risk.y[i] as usize, &wide, &mut bent);
-                g.iter_mut().zip(&bent).for_each(|(g, b)| *g = *b as f32);
-            }
+            let (wide, bent) = (&mut wide[..n * c], &mut bent[..n * c]);
+            widen(z, b, wide);
+            a.shape.apply_rows(&a.h[block.start * len..block.end * len], &risk.y[block], wide, bent);
+            narrow(bent, g);
+            add_rows(bent, &mut bias);
             let slopes = MatRef::from_row_major_slice(g, n, c);
-            let (w, b) = out.split_at_mut(m);
+            let w = &mut out[..m];
             matmul(MatMut::from_row_major_slice_mut(w, d, c), Accum::Add, x.transpose(), slopes, 1.0f32, Par::Seq);
-            if !b.is_empty() {
-                g.chunks_exact(c).for_each(|row| b.iter_mut().zip(row).for_each(|(b, g)| *b += g));
-            }
         }
+        narrow(&bias, &mut out[m..]);
         out
     }
+}
+
+/// Scores with their intercepts, if there are any.
+fn widen(z: &[f32], b: &[f32], out: &mut [f64]) {
+    vectorised(
+        #[inline(always)]
+        || {
+            if b.is_empty() {
+                for (out, z) in out.iter_mut().zip(z) {
+                    *out = f64::from(*z);
+                }
+                return;
+            }
+            for (out, z) in out.chunks_exact_mut(b.len()).zip(z.chunks_exact(b.len())) {
+                for k in 0..b.len() {
+                    out[k] = f64::from(z[k] + b[k]);
+                }
+            }
+        },
+    );
+}
+
+fn narrow(numbers: &[f64], out: &mut [f32]) {
+    vectorised(
+        #[inline(always)]
+        || {
+            for (out, number) in out.iter_mut().zip(numbers) {
+                *out = *number as f32;
+            }
+        },
+    );
 }
