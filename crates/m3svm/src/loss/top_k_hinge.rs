@@ -6,7 +6,7 @@ use super::hinge::Hinge;
 use super::top_mean::centre_rows;
 use super::{Loss, Shape};
 use crate::error::{Error, Result};
-use crate::kernel::vectorised;
+use crate::kernel::{largest, sum, vectorised};
 use crate::rounding::of_sum;
 use crate::text::plain;
 
@@ -176,11 +176,18 @@ impl TopKHinge {
 /// aⱼ of all rows.
 fn margins(z: &[f64], y: &[u32], a: &mut [f64]) {
     let c = z.len() / y.len().max(1);
-    for ((z, a), y) in z.chunks_exact(c).zip(a.chunks_exact_mut(c)).zip(y) {
-        let base = 1.0 - z[*y as usize];
-        a.iter_mut().zip(z).for_each(|(a, z)| *a = base + z);
-        a[*y as usize] = 0.0;
-    }
+    vectorised(
+        #[inline(always)]
+        || {
+            for ((z, a), y) in z.chunks_exact(c).zip(a.chunks_exact_mut(c)).zip(y) {
+                let base = 1.0 - z[*y as usize];
+                for (a, z) in a.iter_mut().zip(z) {
+                    *a = base + z;
+                }
+                a[*y as usize] = 0.0;
+            }
+        },
+    );
 }
 
 impl Loss for TopKHinge {
@@ -205,16 +212,47 @@ impl Loss for TopKHinge {
             let rows = dz.chunks_exact_mut(c).zip(&mut *values);
             rows.for_each(|(dz, value)| *value = self.exact_row(dz, &mut room));
         }
-        for ((dz, value), y) in dz.chunks_exact_mut(c).zip(values).zip(y) {
-            let mut beta = 1.0;
-            if self.has_outer() {
-                (*value, beta) = hinge.value_slope(*value);
-            }
-            let y = *y as usize;
-            dz[y] = 0.0;
-            dz.iter_mut().for_each(|g| *g *= beta / k);
-            dz[y] = -dz.iter().sum::<f64>();
+        vectorised(
+            #[inline(always)]
+            || {
+                for ((dz, value), y) in dz.chunks_exact_mut(c).zip(values.iter_mut()).zip(y) {
+                    let mut beta = 1.0;
+                    if self.has_outer() {
+                        (*value, beta) = hinge.value_slope(*value);
+                    }
+                    let (y, scale) = (*y as usize, beta / k);
+                    dz[y] = 0.0;
+                    for g in dz.iter_mut() {
+                        *g *= scale;
+                    }
+                    dz[y] = -sum(dz);
+                }
+            },
+        );
+    }
+
+    fn sum_rows(&self, z: &[f64], y: &[u32], room: &mut [f64]) -> f64 {
+        let c = z.len() / y.len().max(1);
+        if self.delta > 0.0 {
+            let mut values = vec![0.0; y.len()];
+            self.centred(z, y, room, &mut values);
+            let hinge = self.hinge();
+            return values.iter().map(|value| if self.has_outer() { hinge.value(*value) } else { *value }).sum();
         }
+        if self.has_outer() {
+            return self.sum_grad_rows(z, y, room);
+        }
+        margins(z, y, room);
+        let mut total = 0.0;
+        vectorised(
+            #[inline(always)]
+            || {
+                for row in room.chunks_exact(c) {
+                    total += largest(row);
+                }
+            },
+        );
+        total
     }
 
     fn hess_vec(&self, z: &[f64], y: usize, v: &[f64], out: &mut [f64]) {

@@ -43,26 +43,39 @@ fn centre_group(delta: f64, k: usize, a: &mut [f64], means: &mut [f64], room: &m
     // Lanes without a row of their own repeat the last one.
     for lane in 0..LANES {
         let row = lane.min(means.len() - 1);
-        room.iter_mut().zip(&a[row * c..(row + 1) * c]).for_each(|(room, a)| room[lane] = *a);
+        for (room, a) in room.iter_mut().zip(&a[row * c..(row + 1) * c]) {
+            room[lane] = *a;
+        }
     }
     largest_first(k, room);
     // Relative to the k-th largest number: ties are only told apart from each other, not from where they are, so that t is found
     // to the last digit of δ however large the numbers are.
     let pivot = room[k - 1];
-    room.iter_mut().for_each(|b| (0..LANES).for_each(|l| b[l] -= pivot[l]));
+    for b in room.iter_mut() {
+        for l in 0..LANES {
+            b[l] -= pivot[l];
+        }
+    }
     let (top, rest) = room.split_at(k);
     let t = threshold(delta, top, rest);
     // g(x) = x + g(−x) for the k largest: what is above their mean is a sum of small positive numbers.
     let mut sum = [0.0; LANES];
     for b in top {
-        (0..LANES).for_each(|l| sum[l] += b[l] + hinge.value_slope(t[l] - b[l]).0);
+        for l in 0..LANES {
+            sum[l] += b[l] + hinge.value(t[l] - b[l]);
+        }
     }
     for b in rest {
-        (0..LANES).for_each(|l| sum[l] += hinge.value_slope(b[l] - t[l]).0);
+        for l in 0..LANES {
+            sum[l] += hinge.value(b[l] - t[l]);
+        }
     }
     for (lane, (a, mean)) in a.chunks_exact_mut(c).zip(means).enumerate() {
-        a.iter_mut().for_each(|a| *a = (*a - pivot[lane]) - t[lane]);
-        *mean = pivot[lane] + sum[lane] / k as f64;
+        let (pivot, t) = (pivot[lane], t[lane]);
+        for a in a.iter_mut() {
+            *a = (*a - pivot) - t;
+        }
+        *mean = pivot + sum[lane] / k as f64;
     }
 }
 
@@ -105,7 +118,9 @@ fn threshold(delta: f64, top: &[Lanes], rest: &[Lanes]) -> Lanes {
     let reach = |count: usize| 0.5 * delta * (count as f64 - 1.0) / (count as f64).sqrt();
     let (mut low, mut high) = ([f64::NEG_INFINITY; LANES], [reach(rest.len()); LANES]);
     for b in rest {
-        (0..LANES).for_each(|l| low[l] = low[l].max(b[l]));
+        for l in 0..LANES {
+            low[l] = if b[l] > low[l] { b[l] } else { low[l] };
+        }
     }
     let mut t = [0.0; LANES];
     for l in 0..LANES {

@@ -4,6 +4,8 @@
 //! `E = Σᵢ hᵢ(k,l) x̃ᵢx̃ᵢᵀ + Bₖₗ`, and the diagonal blocks are sums of the same E. Only the pairs are formed. The last class is left
 //! out (steps are found for it = 0 and centred afterwards), which makes the matrix (c−1)/c as large.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::cholesky::{factor, solve_factored};
@@ -11,7 +13,7 @@ use super::outer::{ClassSums, Outer};
 use super::products::{PackedSums, fit_into_cache};
 use super::{Matrix, Shared, heavy_pairs_stand_out};
 use crate::features::Window;
-use crate::kernel::axpy;
+use crate::kernel::{axpy, largest, vectorised};
 use crate::lanes::Lanes;
 use crate::loss::Shape;
 use crate::risk::Risk;
@@ -164,12 +166,15 @@ impl Dense {
             Shape::Star => Vec::new(),
             shape => a.h.chunks_exact(shape.len(c)).map(|h| shape.total(h)).collect(),
         };
+        // Light rows that are not lumped are only left out.
+        let columns = (a.shape == Shape::Simplex && !self.is_lumped()).then(|| Columns::new(a, &totals));
+        let lists = Lists { members: &self.members, totals: &totals, columns: columns.as_ref() };
         // In batches, to bound the memory of finished blocks.
         for batch in list.chunks(16) {
             let mut blocks: Vec<PairBlock> = batch.iter().map(|&(_, k, l)| PairBlock::new(k, l, c, width)).collect();
             for pass in 0..passes {
                 let mut add = |x: &Window<'_>| {
-                    let add = |block: &mut PairBlock| block.add(a, (&self.members, &totals), pass, x, cut);
+                    let add = |block: &mut PairBlock| block.add(a, &lists, pass, x, cut);
                     if self.is_small(a) {
                         blocks.iter_mut().for_each(add);
                     } else {
@@ -283,12 +288,11 @@ impl PairBlock {
     }
 
     /// Adds the rows of a window. Two passes: over the members of either class, or for weights of either sign.
-    /// Stars need the members of classes, other shapes the totals of rows.
-    fn add(&mut self, a: &Matrix<'_>, (members, totals): (&[Vec<u32>], &[f64]), pass: usize, x: &Window<'_>, cut: f64) {
-        let (c, len, k, l) = (a.risk.classes, a.shape.len(a.risk.classes), self.k, self.l);
+    fn add(&mut self, a: &Matrix<'_>, lists: &Lists<'_>, pass: usize, x: &Window<'_>, cut: f64) {
+        let (c, k, l) = (a.risk.classes, self.k, self.l);
         if a.shape == Shape::Star {
             let (own, other) = if pass == 0 { (k, l) } else { (l, k) };
-            for &i in x.of(&members[own]) {
+            for &i in x.of(&lists.members[own]) {
                 let weight = a.h[i as usize * c + other];
                 if weight > cut {
                     self.sum.push(a.risk, x, i as usize, weight.sqrt());
@@ -303,9 +307,14 @@ impl PairBlock {
             self.sum.finish();
             self.sum.sign = sign;
         }
+        if let Some(columns) = lists.columns {
+            self.add_heavy(a, columns, x, cut);
+            return self.sum.settle(a.risk, x);
+        }
+        let len = a.shape.len(c);
         for i in x.rows() {
             let y = a.risk.y[i] as usize;
-            let weight = sign * a.shape.pair(&a.h[i * len..(i + 1) * len], totals[i], y, k, l);
+            let weight = sign * a.shape.pair(&a.h[i * len..(i + 1) * len], lists.totals[i], y, k, l);
             if weight > cut {
                 self.sum.push(a.risk, x, i, weight.sqrt());
             } else {
@@ -313,6 +322,70 @@ impl PairBlock {
             }
         }
         self.sum.settle(a.risk, x);
+    }
+
+    /// The rows of a simplex that weigh more than the cut: a few of many, which are found by looking at many at a time.
+    fn add_heavy(&mut self, a: &Matrix<'_>, columns: &Columns, x: &Window<'_>, cut: f64) {
+        const ROWS: usize = 64;
+        let start = x.rows().start;
+        let (weights, shares) = columns.pair(self.k, self.l, x.rows());
+        let mut room = [0.0; ROWS];
+        for (part, (weights, shares)) in weights.chunks(ROWS).zip(shares.chunks(ROWS)).enumerate() {
+            let products = &mut room[..weights.len()];
+            let mut top = 0.0;
+            vectorised(
+                #[inline(always)]
+                || {
+                    for (product, (weight, share)) in products.iter_mut().zip(weights.iter().zip(shares)) {
+                        *product = weight * share;
+                    }
+                    top = largest(products);
+                },
+            );
+            if top > cut {
+                for (at, weight) in products.iter().enumerate().filter(|(_, weight)| **weight > cut) {
+                    self.sum.push(a.risk, x, start + part * ROWS + at, weight.sqrt());
+                }
+            }
+        }
+    }
+}
+
+/// What is known of rows before their pairs are added.
+struct Lists<'a> {
+    /// The rows of every class.
+    members: &'a [Vec<u32>],
+    /// [`Shape::total`] of every row; for stars none.
+    totals: &'a [f64],
+    /// For simplices, unless light rows are lumped.
+    columns: Option<&'a Columns>,
+}
+
+/// The weights of simplices by classes, and their shares in the totals of rows.
+struct Columns {
+    rows: usize,
+    weights: Vec<f64>,
+    shares: Vec<f64>,
+}
+
+impl Columns {
+    fn new(a: &Matrix<'_>, totals: &[f64]) -> Self {
+        let (rows, c) = (totals.len(), a.risk.classes);
+        let by_class = |number: &(dyn Fn(usize, usize) -> f64 + Sync)| {
+            let mut out = vec![0.0; rows * c];
+            out.par_chunks_mut(rows.max(1)).enumerate().for_each(|(k, out)| {
+                out.iter_mut().enumerate().for_each(|(i, out)| *out = number(i, k));
+            });
+            out
+        };
+        let (weights, shares) = (by_class(&|i, k| a.h[i * c + k]), by_class(&|i, k| a.h[i * c + k] / totals[i]));
+        Self { rows, weights, shares }
+    }
+
+    /// The weights of one class and the shares of another in some rows.
+    fn pair(&self, k: usize, l: usize, rows: Range<usize>) -> (&[f64], &[f64]) {
+        let place = |class: usize| class * self.rows + rows.start..class * self.rows + rows.end;
+        (&self.weights[place(k)], &self.shares[place(l)])
     }
 }
 
