@@ -5,6 +5,7 @@
 
 mod exponential;
 mod hinge;
+mod pairs;
 mod pairwise_logistic;
 mod smooth_hinge;
 mod softmax;

@@ -2,8 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::exponential::{exp_of_negative, ln_1p_of_share};
+use super::pairs::{FAR, beyond_own, value_grad_pairs};
 use super::softmax::entropy;
 use super::{Loss, Shape, Softmax};
+use crate::kernel::vectorised;
 
 /// ```text
 /// ℓ(z, y) = Σ_{k≠y} log(1 + exp(zₖ − z_y))
@@ -13,9 +16,12 @@ use super::{Loss, Shape, Softmax};
 pub struct PairwiseLogistic {}
 
 /// log(1 + exp(t)) and its slope, for any t.
+#[inline(always)]
 fn softplus(t: f64) -> (f64, f64) {
-    let e = (-t.abs()).exp();
-    (t.max(0.0) + e.ln_1p(), if t > 0.0 { 1.0 / (1.0 + e) } else { e / (1.0 + e) })
+    let e = exp_of_negative(-t.abs());
+    // Not `max`, which would make a number of what is none.
+    let (above, share) = if t > 0.0 { (t, 1.0) } else { (0.0, e) };
+    (above + ln_1p_of_share(e), share / (1.0 + e))
 }
 
 impl Loss for PairwiseLogistic {
@@ -24,15 +30,13 @@ impl Loss for PairwiseLogistic {
     }
 
     fn value_grad(&self, z: &[f64], y: usize, dz: &mut [f64]) -> f64 {
-        let (mut value, mut sum) = (0.0, 0.0);
-        for k in (0..z.len()).filter(|&k| k != y) {
-            let (v, slope) = softplus(z[k] - z[y]);
-            value += v;
-            sum += slope;
-            dz[k] = slope;
-        }
-        dz[y] = -sum;
-        value
+        let mut value = [0.0];
+        self.value_grad_rows(z, &[y as u32], dz, &mut value);
+        value[0]
+    }
+
+    fn value_grad_rows(&self, z: &[f64], y: &[u32], dz: &mut [f64], values: &mut [f64]) {
+        value_grad_pairs(z, y, (0.0, FAR), dz, values, softplus);
     }
 
     fn hess_vec(&self, z: &[f64], y: usize, v: &[f64], out: &mut [f64]) {
@@ -47,14 +51,16 @@ impl Loss for PairwiseLogistic {
 
     fn curvature_rows(&self, z: &[f64], y: &[u32], _dual: &[f64], h: &mut [f64]) {
         let c = z.len() / y.len().max(1);
-        for (i, y) in y.iter().enumerate() {
-            let (z, h, y) = (&z[i * c..(i + 1) * c], &mut h[i * c..(i + 1) * c], *y as usize);
-            for k in 0..c {
-                let e = (-(z[k] - z[y]).abs()).exp();
-                h[k] = e / ((1.0 + e) * (1.0 + e));
-            }
-            h[y] = 0.0;
-        }
+        vectorised(
+            #[inline(always)]
+            || {
+                beyond_own(z, y, c, (0.0, FAR), h);
+                for h in h.iter_mut() {
+                    let e = exp_of_negative(-h.abs());
+                    *h = e / ((1.0 + e) * (1.0 + e));
+                }
+            },
+        );
     }
 
     /// Σ of the binary entropies.

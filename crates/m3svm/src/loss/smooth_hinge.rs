@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::hinge::{Hinge, followed_dual};
+use super::pairs::{FAR, beyond_own, own_slopes, value_grad_pairs};
 use super::{Loss, Shape};
 use crate::error::{Error, Result};
 use crate::kernel::{unrolled, vectorised};
@@ -44,10 +45,6 @@ impl SmoothHinge {
 /// Entries that are computed side by side.
 const LANES: usize = 16;
 
-/// γ of the true class: so far on the right side that neither value nor slope nor curvature is left, and all entries can be treated
-/// alike. Its square is still a number.
-const FAR: f64 = -1e100;
-
 /// Fills `out` with γ for every row and class; [`FAR`] for the true class.
 #[inline(always)]
 fn margins(z: &[f64], y: &[u32], c: usize, out: &mut [f64]) {
@@ -60,22 +57,6 @@ fn changes(step: &[f64], y: &[u32], c: usize, out: &mut [f64]) {
     beyond_own(step, y, c, (0.0, 0.0), out);
 }
 
-/// Fills `out` with `more` + zₖ − z_y for every row and class, and with `own` for the true class.
-#[inline(always)]
-fn beyond_own(z: &[f64], y: &[u32], c: usize, (more, own): (f64, f64), out: &mut [f64]) {
-    unrolled(
-        c,
-        #[inline(always)]
-        |c| {
-            for ((z, out), y) in z.chunks_exact(c).zip(out.chunks_exact_mut(c)).zip(y) {
-                let base = more - z[*y as usize];
-                out.iter_mut().zip(z).for_each(|(out, z)| *out = base + z);
-                out[*y as usize] = own;
-            }
-        },
-    );
-}
-
 /// Fills `out` with a function of γ for every row and class; 0 for the true class.
 #[inline(always)]
 fn fill(z: &[f64], y: &[u32], out: &mut [f64], f: impl Fn(usize, f64) -> f64) {
@@ -83,21 +64,6 @@ fn fill(z: &[f64], y: &[u32], out: &mut [f64], f: impl Fn(usize, f64) -> f64) {
     margins(z, y, c, out);
     out.iter_mut().enumerate().for_each(|(at, out)| *out = f(at, *out));
     out.chunks_exact_mut(c).zip(y).for_each(|(out, y)| out[*y as usize] = 0.0);
-}
-
-/// Gives the true class what is missing for the slopes of a row to sum to zero.
-#[inline(always)]
-fn own_slopes(y: &[u32], c: usize, dz: &mut [f64]) {
-    unrolled(
-        c,
-        #[inline(always)]
-        |c| {
-            for (dz, y) in dz.chunks_exact_mut(c).zip(y) {
-                // That of the true class is next to nothing so far.
-                dz[*y as usize] = -dz.iter().sum::<f64>();
-            }
-        },
-    );
 }
 
 /// Σℓ and the slopes of all entries; with `WEIGHTS` also those of the curvature, else neither `dual` nor `h` is looked at.
@@ -164,32 +130,15 @@ impl Loss for SmoothHinge {
     }
 
     fn value_grad_rows(&self, z: &[f64], y: &[u32], dz: &mut [f64], values: &mut [f64]) {
-        let c = z.len() / y.len().max(1);
         let hinge = self.hinge();
-        let mut tile = Tile::new(c);
-        vectorised(
+        value_grad_pairs(
+            z,
+            y,
+            (1.0, FAR),
+            dz,
+            values,
             #[inline(always)]
-            || {
-                tile.each(
-                    0..y.len(),
-                    #[inline(always)]
-                    |rows, xi| {
-                        let (span, y) = (rows.start * c..rows.end * c, &y[rows.clone()]);
-                        let dz = &mut dz[span.clone()];
-                        margins(&z[span], y, c, dz);
-                        for (g, xi) in dz.iter_mut().zip(xi.iter_mut()) {
-                            (*xi, *g) = hinge.value_slope(*g);
-                        }
-                        own_slopes(y, c, dz);
-                        let values = &mut values[rows];
-                        unrolled(
-                            c,
-                            #[inline(always)]
-                            |c| values.iter_mut().zip(xi.chunks_exact(c)).for_each(|(v, xi)| *v = xi.iter().sum()),
-                        );
-                    },
-                );
-            },
+            |gamma| hinge.value_slope(gamma),
         );
     }
 
