@@ -126,8 +126,8 @@ fn add_row(shape: Shape, h: &[f64], y: usize, weight: f64, c: usize, pairs: &mut
         Shape::Star => pairs[y * c..(y + 1) * c].iter_mut().zip(h).for_each(|(p, h)| *p += weight * h),
         Shape::Simplex => {
             // Every pair from both sides.
-            let scale = 0.5 * weight / shape.total(h);
-            pairs.chunks_exact_mut(c).zip(h).for_each(|(pairs, own)| axpy(scale * own, h, pairs));
+            let total = shape.total(h);
+            pairs.chunks_exact_mut(c).zip(h).for_each(|(pairs, own)| axpy(0.5 * weight * (own / total), h, pairs));
         }
         _ => {
             let total = shape.total(h);
@@ -181,4 +181,16 @@ fn centred_newton(hess: &[f64], grad: &[f64], ridge: f64) -> Option<Vec<f64>> {
     x.push(0.0);
     x.iter_mut().for_each(|x| *x -= mean);
     Some(x)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_heavy_row_without_curvature_adds_nothing() {
+        let mut pairs = vec![0.0; 9];
+        add_row(Shape::Simplex, &[0.0; 3], 1, 1e3, 3, &mut pairs);
+        assert_eq!(pairs, [0.0; 9]);
+    }
 }

@@ -1,4 +1,4 @@
-//! Products of one block of rows, on the calling thread. The one place to swap the linear-algebra backend.
+//! Products of one block of rows and sums over rows, on the calling thread. The one place to swap the linear-algebra backend.
 
 mod narrow;
 mod sparse;
@@ -225,7 +225,11 @@ pub(crate) fn dot_in_lanes<const LANES: usize>(x: &[f64], y: &[f64]) -> f64 {
     for (x, y) in x.iter().zip(y) {
         tail += x * y;
     }
-    in_pairs(lanes, |a, b| a + b) + tail
+    in_pairs(
+        lanes,
+        #[inline(always)]
+        |a, b| a + b,
+    ) + tail
 }
 
 /// In pairs, pairs of pairs, and so on.
@@ -261,12 +265,22 @@ fn joined(x: &[f64], none: f64, join: impl Fn(f64, f64) -> f64) -> f64 {
 /// The sum of a row.
 #[inline(always)]
 pub(crate) fn sum(x: &[f64]) -> f64 {
-    joined(x, 0.0, |a, b| a + b)
+    joined(
+        x,
+        0.0,
+        #[inline(always)]
+        |a, b| a + b,
+    )
 }
 
-/// The largest number of a row; −∞ if there is none.
+/// The largest number of a row; −∞ if there is none. What is no number is passed over.
 #[inline(always)]
 pub(crate) fn largest(x: &[f64]) -> f64 {
     // Not `max`, whose care for NaN costs more than the comparison.
-    joined(x, f64::NEG_INFINITY, |a, b| if b > a { b } else { a })
+    joined(
+        x,
+        f64::NEG_INFINITY,
+        #[inline(always)]
+        |a, b| if b > a { b } else { a },
+    )
 }

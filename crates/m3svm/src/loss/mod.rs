@@ -54,7 +54,7 @@ impl Shape {
 
     /// `out = H·v` for the curvature `h` of consecutive rows (`v`, `out`: m×c).
     pub(crate) fn apply_rows(self, h: &[f64], y: &[u32], v: &[f64], out: &mut [f64]) {
-        let c = (v.len() / y.len().max(1)).max(1);
+        let c = classes(v, y);
         vectorised(
             #[inline(always)]
             || {
@@ -129,6 +129,11 @@ impl Shape {
     }
 }
 
+/// Numbers per row.
+fn classes(z: &[f64], y: &[u32]) -> usize {
+    (z.len() / y.len().max(1)).max(1)
+}
+
 /// `out = (diag(h) − h hᵀ/Σh)·v`.
 #[inline(always)]
 fn apply_simplex(h: &[f64], v: &[f64], out: &mut [f64]) {
@@ -169,7 +174,7 @@ pub trait Loss: Send + Sync + std::fmt::Debug {
 
     /// `value_grad` on consecutive rows (`z`, `dz`: m×c; `y`, `values`: m).
     fn value_grad_rows(&self, z: &[f64], y: &[u32], dz: &mut [f64], values: &mut [f64]) {
-        let c = z.len() / y.len().max(1);
+        let c = classes(z, y);
         for (i, value) in values.iter_mut().enumerate() {
             let row = i * c..(i + 1) * c;
             *value = self.value_grad(&z[row.clone()], y[i] as usize, &mut dz[row]);
@@ -207,7 +212,7 @@ pub trait Loss: Send + Sync + std::fmt::Debug {
     /// Writes the curvature of consecutive rows for a Newton step. With dual state it may differ from ∇²ℓ away from the
     /// optimum, but is positive semidefinite everywhere.
     fn curvature_rows(&self, z: &[f64], y: &[u32], _dual: &[f64], h: &mut [f64]) {
-        let c = z.len() / y.len().max(1);
+        let c = classes(z, y);
         let mut unit = vec![0.0; c];
         for (i, h) in h.chunks_exact_mut(c * c).enumerate() {
             for (k, out) in h.chunks_exact_mut(c).enumerate() {
@@ -261,7 +266,7 @@ pub trait Loss: Send + Sync + std::fmt::Debug {
     /// `dual_value` of consecutive rows (`z`, `dz`: m×c, `z` empty where [`Loss::dual_slopes`] gave the slopes; `y`, `out`: m). `out` comes
     /// with the values of the rows.
     fn dual_values(&self, z: &[f64], y: &[u32], dz: &[f64], out: &mut [f64]) {
-        let c = dz.len() / y.len().max(1);
+        let c = classes(dz, y);
         for (i, out) in out.iter_mut().enumerate() {
             let row = i * c..(i + 1) * c;
             let z = if z.is_empty() { z } else { &z[row.clone()] };

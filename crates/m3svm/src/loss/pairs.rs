@@ -1,7 +1,6 @@
 //! What losses of pairs (the true class and one other) have in common: a function of zₖ − z_y for every wrong class k.
-//!
-//! For loops inside [`crate::kernel::vectorised`].
 
+use super::classes;
 use crate::kernel::{unrolled, vectorised};
 use crate::tile::Tile;
 
@@ -51,7 +50,7 @@ pub(super) fn value_grad_pairs(
     values: &mut [f64],
     f: impl Fn(f64) -> (f64, f64),
 ) {
-    let c = z.len() / y.len().max(1);
+    let c = classes(z, y);
     let mut tile = Tile::new(c);
     vectorised(
         #[inline(always)]

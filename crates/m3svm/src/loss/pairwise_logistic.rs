@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::exponential::{exp_of_negative, ln_1p_of_share};
 use super::pairs::{FAR, beyond_own, value_grad_pairs};
 use super::softmax::entropy;
-use super::{Loss, Shape, Softmax};
+use super::{Loss, Shape, Softmax, classes};
 use crate::kernel::vectorised;
 
 /// ```text
@@ -30,9 +30,15 @@ impl Loss for PairwiseLogistic {
     }
 
     fn value_grad(&self, z: &[f64], y: usize, dz: &mut [f64]) -> f64 {
-        let mut value = [0.0];
-        self.value_grad_rows(z, &[y as u32], dz, &mut value);
-        value[0]
+        let (mut value, mut sum) = (0.0, 0.0);
+        for k in (0..z.len()).filter(|&k| k != y) {
+            let (v, slope) = softplus(z[k] - z[y]);
+            value += v;
+            sum += slope;
+            dz[k] = slope;
+        }
+        dz[y] = -sum;
+        value
     }
 
     fn value_grad_rows(&self, z: &[f64], y: &[u32], dz: &mut [f64], values: &mut [f64]) {
@@ -50,7 +56,7 @@ impl Loss for PairwiseLogistic {
     }
 
     fn curvature_rows(&self, z: &[f64], y: &[u32], _dual: &[f64], h: &mut [f64]) {
-        let c = z.len() / y.len().max(1);
+        let c = classes(z, y);
         vectorised(
             #[inline(always)]
             || {

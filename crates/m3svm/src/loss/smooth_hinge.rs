@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::hinge::{Hinge, followed_dual};
 use super::pairs::{FAR, beyond_own, own_slopes, value_grad_pairs};
-use super::{Loss, Shape};
+use super::{Loss, Shape, classes};
 use crate::error::{Error, Result};
 use crate::kernel::{unrolled, vectorised};
 use crate::text::plain;
@@ -60,7 +60,7 @@ fn changes(step: &[f64], y: &[u32], c: usize, out: &mut [f64]) {
 /// Fills `out` with a function of γ for every row and class; 0 for the true class.
 #[inline(always)]
 fn fill(z: &[f64], y: &[u32], out: &mut [f64], f: impl Fn(usize, f64) -> f64) {
-    let c = z.len() / y.len().max(1);
+    let c = classes(z, y);
     margins(z, y, c, out);
     out.iter_mut().enumerate().for_each(|(at, out)| *out = f(at, *out));
     out.chunks_exact_mut(c).zip(y).for_each(|(out, y)| out[*y as usize] = 0.0);
@@ -75,7 +75,7 @@ fn slopes_and_weights<const WEIGHTS: bool>(
     dz: &mut [f64],
     h: &mut [f64],
 ) -> f64 {
-    let c = z.len() / y.len().max(1);
+    let c = classes(z, y);
     let mut sum = 0.0;
     vectorised(
         #[inline(always)]
@@ -147,7 +147,7 @@ impl Loss for SmoothHinge {
     }
 
     fn sum_rows(&self, z: &[f64], y: &[u32], room: &mut [f64]) -> f64 {
-        let c = z.len() / y.len().max(1);
+        let c = classes(z, y);
         let hinge = self.hinge();
         let mut sum = 0.0;
         vectorised(
@@ -216,7 +216,7 @@ impl Loss for SmoothHinge {
     }
 
     fn follow_rows(&self, dz: &[f64], h: &[f64], y: &[u32], step: &[f64], dual: &mut [f64]) -> bool {
-        let c = dz.len() / y.len().max(1);
+        let c = classes(dz, y);
         let mut tile = Tile::new(c);
         vectorised(
             #[inline(always)]
@@ -249,7 +249,7 @@ impl Loss for SmoothHinge {
 
     fn dual_rows(&self, z: &[f64], y: &[u32], step: &[f64], taken: f64, dual: &mut [f64]) {
         const BLOCK: usize = 512;
-        let c = z.len() / y.len().max(1);
+        let c = classes(z, y);
         let (hinge, short) = (self.hinge(), taken < 0.2);
         let rows = (BLOCK / c).max(1);
         let mut buffer = vec![0.0; 2 * rows * c];
@@ -286,7 +286,7 @@ impl Loss for SmoothHinge {
     }
 
     fn dual_values(&self, _z: &[f64], y: &[u32], dz: &[f64], out: &mut [f64]) {
-        let c = dz.len() / y.len().max(1);
+        let c = classes(dz, y);
         vectorised(
             #[inline(always)]
             || {

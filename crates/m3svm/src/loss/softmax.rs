@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::exponential::exp_of_negative;
-use super::{Loss, Shape};
+use super::{Loss, Shape, classes};
 use crate::kernel::{largest, sum, vectorised};
 use crate::rounding::of_sum;
 use crate::tile::Tile;
@@ -103,11 +103,6 @@ pub(super) fn entropy(q: f64) -> f64 {
     if q > 0.0 { -q * q.ln() } else { 0.0 }
 }
 
-/// Numbers per row.
-fn classes(z: &[f64], y: &[u32]) -> usize {
-    (z.len() / y.len().max(1)).max(1)
-}
-
 impl Loss for Softmax {
     fn value_grad(&self, z: &[f64], y: usize, dz: &mut [f64]) -> f64 {
         let mut value = [0.0];
@@ -154,7 +149,7 @@ impl Loss for Softmax {
 
     fn hess_vec(&self, z: &[f64], y: usize, v: &[f64], out: &mut [f64]) {
         let mut q = vec![0.0; z.len()];
-        probabilities(z, z.len(), &mut q);
+        probabilities(z, z.len().max(1), &mut q);
         Shape::Simplex.apply_rows(&q, &[y as u32], v, out);
     }
 
@@ -202,8 +197,16 @@ impl Loss for Softmax {
     }
 
     fn probabilities(&self, z: &mut [f64]) -> bool {
-        let scores = z.to_vec();
-        probabilities(&scores, z.len(), z);
+        if z.is_empty() {
+            return true;
+        }
+        let mut top = Top::of(z);
+        for z in z.iter_mut() {
+            *z = exp_of_negative(*z - top.score);
+        }
+        z[top.first] = 0.0;
+        top.others = sum(z);
+        top.share(z);
         true
     }
 }
@@ -211,6 +214,29 @@ impl Loss for Softmax {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_are_what_the_definition_says() {
+        for c in [2, 3, 8, 11, 70, 1500] {
+            let rows = 150;
+            let z: Vec<f64> = (0..rows * c).map(|i| (i * 37 % 101) as f64 / 7.0 - 6.0).collect();
+            let y: Vec<u32> = (0..rows).map(|i| (i * 7 % c) as u32).collect();
+            let (mut dz, mut values) = (vec![0.0; rows * c], vec![0.0; rows]);
+            Softmax {}.value_grad_rows(&z, &y, &mut dz, &mut values);
+            for i in 0..rows {
+                let (row, own) = (&z[i * c..(i + 1) * c], y[i] as usize);
+                let all: f64 = row.iter().map(|z| z.exp()).sum();
+                assert!((values[i] - (all.ln() - row[own])).abs() < 1e-12, "{c} classes, row {i}");
+                let mut shares = row.to_vec();
+                assert!(Softmax {}.probabilities(&mut shares));
+                for k in 0..c {
+                    let share = row[k].exp() / all;
+                    let slope = if k == own { share - 1.0 } else { share };
+                    assert!((dz[i * c + k] - slope).abs() < 1e-13 && (shares[k] - share).abs() < 1e-13, "{c}: {i} {k}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn by_hand_and_without_overflow() {

@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::hinge::Hinge;
+use super::pairs::beyond_own;
 use super::top_mean::centre_rows;
-use super::{Loss, Shape};
+use super::{Loss, Shape, classes};
 use crate::error::{Error, Result};
 use crate::kernel::{largest, sum, vectorised};
 use crate::rounding::of_sum;
@@ -61,7 +62,7 @@ impl TopKHinge {
 
     /// Writes γⱼ = aⱼ − t of all rows into `gamma` and φ into `means`. Only for δ > 0.
     fn centred(&self, z: &[f64], y: &[u32], gamma: &mut [f64], means: &mut [f64]) {
-        let c = z.len() / y.len().max(1);
+        let c = classes(z, y);
         margins(z, y, gamma);
         centre_rows(self.delta, self.rank(c), gamma, means);
     }
@@ -92,7 +93,7 @@ impl TopKHinge {
         if self.delta == 0.0 {
             return out.fill(0.0);
         }
-        let c = z.len() / y.len().max(1);
+        let c = classes(z, y);
         let (len, per) = (self.shape().len(c), self.dual_len(c));
         let mut room = vec![0.0; BLOCK * (c + 1)];
         for (number, (y, out)) in y.chunks(BLOCK).zip(out.chunks_mut(BLOCK * len)).enumerate() {
@@ -175,18 +176,10 @@ impl TopKHinge {
 
 /// aⱼ of all rows.
 fn margins(z: &[f64], y: &[u32], a: &mut [f64]) {
-    let c = z.len() / y.len().max(1);
+    let c = classes(z, y);
     vectorised(
         #[inline(always)]
-        || {
-            for ((z, a), y) in z.chunks_exact(c).zip(a.chunks_exact_mut(c)).zip(y) {
-                let base = 1.0 - z[*y as usize];
-                for (a, z) in a.iter_mut().zip(z) {
-                    *a = base + z;
-                }
-                a[*y as usize] = 0.0;
-            }
-        },
+        || beyond_own(z, y, c, (1.0, 0.0), a),
     );
 }
 
@@ -198,7 +191,7 @@ impl Loss for TopKHinge {
     }
 
     fn value_grad_rows(&self, z: &[f64], y: &[u32], dz: &mut [f64], values: &mut [f64]) {
-        let c = z.len() / y.len().max(1);
+        let c = classes(z, y);
         let (hinge, k) = (self.hinge(), self.rank(c) as f64);
         if self.delta > 0.0 {
             self.centred(z, y, dz, values);
@@ -232,7 +225,7 @@ impl Loss for TopKHinge {
     }
 
     fn sum_rows(&self, z: &[f64], y: &[u32], room: &mut [f64]) -> f64 {
-        let c = z.len() / y.len().max(1);
+        let c = classes(z, y);
         if self.delta > 0.0 {
             let mut values = vec![0.0; y.len()];
             self.centred(z, y, room, &mut values);
@@ -248,7 +241,8 @@ impl Loss for TopKHinge {
             #[inline(always)]
             || {
                 for row in room.chunks_exact(c) {
-                    total += largest(row);
+                    // Adds nothing, unless a score is no finite number: then the sum is none.
+                    total += largest(row) + 0.0 * sum(row);
                 }
             },
         );
@@ -312,7 +306,7 @@ impl Loss for TopKHinge {
         if self.delta == 0.0 {
             return;
         }
-        let c = z.len() / y.len().max(1);
+        let c = classes(z, y);
         let per = self.dual_len(c);
         let mut room = vec![0.0; BLOCK * (c + 1)];
         for (number, (y, dual)) in y.chunks(BLOCK).zip(dual.chunks_mut(BLOCK * per)).enumerate() {

@@ -24,7 +24,7 @@ const MANY: usize = 12;
 /// Replaces the numbers of every row (one after the other in `a`) by γⱼ = aⱼ − t for the best t of the row, and writes φ into `means`,
 /// one per row. 1 ≤ k < numbers per row, and δ > 0. What a row gets depends on no other row.
 pub(super) fn centre_rows(delta: f64, k: usize, a: &mut [f64], means: &mut [f64]) {
-    let c = a.len() / means.len().max(1);
+    let c = (a.len() / means.len().max(1)).max(1);
     let mut room = vec![[0.0; LANES]; c];
     vectorised(
         #[inline(always)]

@@ -1,6 +1,6 @@
 //! What a loss does to many rows at once is what it does to each of them.
 
-use m3svm::loss::SmoothHinge;
+use m3svm::loss::{SmoothHinge, TopKHinge};
 use m3svm::{AnyLoss, Loss};
 
 use crate::common::Random;
@@ -75,5 +75,31 @@ fn many_rows_are_treated_like_single_ones() {
         for delta in [1e-6, 0.01] {
             check(&SmoothHinge { delta }, m, c);
         }
+        (1..c.min(3)).for_each(|k| check(&TopKHinge { k, delta: 0.0 }, m, c));
+    }
+}
+
+#[test]
+fn scores_that_are_no_numbers_never_look_like_a_loss() {
+    let exact = [AnyLoss::SmoothHinge(SmoothHinge { delta: 0.0 }), AnyLoss::TopKHinge(TopKHinge { k: 1, delta: 0.0 })];
+    for loss in AnyLoss::examples().iter().chain(&exact) {
+        for at in 0..3 {
+            let mut z = [0.5, -1.0, 2.0];
+            z[at] = f64::NAN;
+            let (sum, mut room) = (loss.as_dyn().sum_rows(&z, &[1], &mut [0.0; 3]), [0.0; 3]);
+            assert!(!sum.is_finite(), "{loss:?}, score {at}: {sum}");
+            let value = loss.as_dyn().value_grad(&z, 1, &mut room);
+            assert!(!value.is_finite(), "{loss:?}, score {at}: {value}");
+        }
+    }
+}
+
+#[test]
+fn no_rows_are_nothing() {
+    for loss in AnyLoss::examples() {
+        let loss = loss.as_dyn();
+        loss.value_grad_rows(&[], &[], &mut [], &mut []);
+        loss.curvature_rows(&[], &[], &[], &mut []);
+        assert_eq!(loss.sum_rows(&[], &[], &mut []), 0.0, "{loss:?}");
     }
 }

@@ -324,7 +324,7 @@ impl PairBlock {
         self.sum.settle(a.risk, x);
     }
 
-    /// The rows of a simplex that weigh more than the cut: a few of many, which are found by looking at many at a time.
+    /// The rows of a simplex that weigh more than the cut, found by looking at many at a time. With kinks they are few.
     fn add_heavy(&mut self, a: &Matrix<'_>, columns: &Columns, x: &Window<'_>, cut: f64) {
         const ROWS: usize = 64;
         let start = x.rows().start;
@@ -370,15 +370,21 @@ struct Columns {
 
 impl Columns {
     fn new(a: &Matrix<'_>, totals: &[f64]) -> Self {
+        // So many rows at a time that what is read and written stays in the cache.
+        const ROWS: usize = 64;
         let (rows, c) = (totals.len(), a.risk.classes);
-        let by_class = |number: &(dyn Fn(usize, usize) -> f64 + Sync)| {
-            let mut out = vec![0.0; rows * c];
-            out.par_chunks_mut(rows.max(1)).enumerate().for_each(|(k, out)| {
-                out.iter_mut().enumerate().for_each(|(i, out)| *out = number(i, k));
-            });
-            out
-        };
-        let (weights, shares) = (by_class(&|i, k| a.h[i * c + k]), by_class(&|i, k| a.h[i * c + k] / totals[i]));
+        let (mut weights, mut shares) = (vec![0.0; rows * c], vec![0.0; rows * c]);
+        for start in (0..rows).step_by(ROWS) {
+            let end = (start + ROWS).min(rows);
+            for k in 0..c {
+                let place = k * rows + start..k * rows + end;
+                let numbers = weights[place.clone()].iter_mut().zip(&mut shares[place]);
+                for (i, (weight, share)) in (start..end).zip(numbers) {
+                    *weight = a.h[i * c + k];
+                    *share = *weight / totals[i];
+                }
+            }
+        }
         Self { rows, weights, shares }
     }
 

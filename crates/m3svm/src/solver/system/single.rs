@@ -62,7 +62,7 @@ impl Single {
         let (len, m) = (a.shape.len(c), risk.weights_len());
         let (w, b) = v.split_at(m);
         let mut out = vec![0.0f32; v.len()];
-        let (room, mut bias) = (risk.partition().block() * c, vec![0.0f64; c]);
+        let (room, mut bias) = (risk.partition().block() * c, vec![0.0f64; b.len()]);
         let (mut scores, mut slopes) = (vec![0.0f32; room], vec![0.0f32; room]);
         let (mut wide, mut bent) = (vec![0.0f64; room], vec![0.0f64; room]);
         for block in risk.partition().blocks(rows) {
