@@ -48,10 +48,12 @@ impl<F: Copy + Into<f64>> pulp::WithSimd for Product<'_, F> {
             let mut at = 0;
             while at < classes {
                 let z = &mut z[at..];
-                at += if z.len() > S::F64_LANES {
-                    row.add::<S, 2, 2>(simd, at, z)
-                } else {
-                    row.add::<S, 1, 4>(simd, at, z)
+                at += match z.len().div_ceil(S::F64_LANES) {
+                    1 => row.add::<S, 1, 4>(simd, at, z),
+                    2 => row.add::<S, 2, 2>(simd, at, z),
+                    // Fewer classes at a time would fetch the same rows of `w` again.
+                    3 => row.add::<S, 3, 2>(simd, at, z),
+                    _ => row.add::<S, 4, 2>(simd, at, z),
                 };
             }
         }
