@@ -39,13 +39,13 @@ pub(super) fn own_slopes(y: &[u32], c: usize, dz: &mut [f64]) {
     );
 }
 
-/// [`super::Loss::value_grad_rows`] of a loss whose pairs have the value and slope `f(more + zₖ − z_y)`; for the true class `f(own)`, which
-/// must be next to nothing.
+/// [`super::Loss::value_grad_rows`] of a loss whose pairs have the value and slope `f(more + zₖ − z_y)`. That of [`FAR`] must be next to
+/// nothing.
 #[inline(always)]
 pub(super) fn value_grad_pairs(
     z: &[f64],
     y: &[u32],
-    (more, own): (f64, f64),
+    more: f64,
     dz: &mut [f64],
     values: &mut [f64],
     f: impl Fn(f64) -> (f64, f64),
@@ -61,7 +61,7 @@ pub(super) fn value_grad_pairs(
                 |rows, paid| {
                     let (span, y) = (rows.start * c..rows.end * c, &y[rows.clone()]);
                     let dz = &mut dz[span.clone()];
-                    beyond_own(&z[span], y, c, (more, own), dz);
+                    beyond_own(&z[span], y, c, (more, FAR), dz);
                     for (g, paid) in dz.iter_mut().zip(paid.iter_mut()) {
                         (*paid, *g) = f(*g);
                     }

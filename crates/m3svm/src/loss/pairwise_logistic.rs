@@ -42,7 +42,7 @@ impl Loss for PairwiseLogistic {
     }
 
     fn value_grad_rows(&self, z: &[f64], y: &[u32], dz: &mut [f64], values: &mut [f64]) {
-        value_grad_pairs(z, y, (0.0, FAR), dz, values, softplus);
+        value_grad_pairs(z, y, 0.0, dz, values, softplus);
     }
 
     fn hess_vec(&self, z: &[f64], y: usize, v: &[f64], out: &mut [f64]) {

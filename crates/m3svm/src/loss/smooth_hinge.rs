@@ -134,7 +134,7 @@ impl Loss for SmoothHinge {
         value_grad_pairs(
             z,
             y,
-            (1.0, FAR),
+            1.0,
             dz,
             values,
             #[inline(always)]
