@@ -150,6 +150,8 @@ struct Path<'a> {
     step: Vec<f64>,
     step_z: Vec<f64>,
     value: f64,
+    /// What rounding off costs at this point.
+    smoothing: f64,
     decrement: f64,
     /// How far the last step was from doing to the value what its quadratic model said; infinite where it was no whole step at the end
     /// of the path.
@@ -191,6 +193,7 @@ impl<'a> Path<'a> {
             step: vec![0.0; theta.len()],
             step_z: vec![0.0; n * c],
             value: 0.0,
+            smoothing: 0.0,
             decrement: f64::INFINITY,
             surprise: f64::INFINITY,
             whole: false,
@@ -311,9 +314,10 @@ impl<'a> Path<'a> {
         self.grad.copy_from_slice(&self.loss_grad);
         self.value = sums.value + self.risk.penalty_grad(penalty, &self.theta, &mut self.grad);
         let objective = if self.loss.is_none() && self.penalty.is_none() { self.value } else { self.exact_value() };
-        // What rounding off costs at this point: once it is far below the tolerance, finer is only harder. Asked anew at every point:
-        // away from the path few rows are near a kink, and the cost looks smaller than it will be.
-        self.at_end = self.is_finest() || self.value - objective <= 0.05 * self.tol * objective;
+        // Once smoothing costs far less than the tolerance, finer is only harder. Asked anew at every point: away from the path few rows are
+        // near a kink, and the cost looks smaller than it will be.
+        self.smoothing = self.value - objective;
+        self.at_end = self.is_finest() || self.smoothing <= 0.05 * self.tol * objective;
         (objective, sums)
     }
 
@@ -385,6 +389,14 @@ impl<'a> Path<'a> {
         // the end of the path, which leave the matrix much as it was.
         let promised = || self.system.decrement(self.risk, &self.grad).is_some_and(|left| left <= distance);
         guess <= SAFE * distance || (self.surprise.is_finite() && promised())
+    }
+
+    /// How far from the path the last step began, from 0 to 1: what it promised, next to what smoothing costs. Farther away than smoothing
+    /// can hide, a narrower path is no nearer to the optimum, only harder to find back to.
+    fn distance(&self) -> f64 {
+        const FAR: f64 = 5.0;
+        let distance = self.decrement / (FAR * self.smoothing);
+        if distance.is_nan() { 0.0 } else { distance.clamp(0.0, 1.0) }
     }
 
     fn best_gap(&self) -> Option<f64> {
@@ -487,7 +499,8 @@ impl<'a> Path<'a> {
         }
         if t > 0.3 && !self.at_end {
             // A step that had to be shortened has not come back to the path yet.
-            self.relax(self.mu * shrink(self.decrement / self.value).max(1.0 - t).max(self.boldest));
+            let left = shrink(self.decrement / self.value).max(1.0 - t);
+            self.relax(self.mu * left.max(self.boldest).max(self.distance()));
         }
         let nested = self.loss.as_ref().is_some_and(|loss| loss.shape() == Shape::SimplexAndLine);
         if t < LOST && nested && WIDER * self.mu <= 1.0 {

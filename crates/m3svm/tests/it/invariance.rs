@@ -19,9 +19,13 @@ fn fits() -> Vec<Spec> {
 }
 
 fn same(a: &Model, b: &Model, label: &str) {
+    same_within(1e-8, a, b, label);
+}
+
+fn same_within(tol: f64, a: &Model, b: &Model, label: &str) {
     let (x, y) = (a.certificate(), b.certificate());
     assert_eq!((a.training().stop, b.training().stop), (Stop::Converged, Stop::Converged), "{label}");
-    assert!(apart(x.objective, y.objective) < 1e-8, "{label}: {x:?} {y:?}");
+    assert!(apart(x.objective, y.objective) < tol, "{label}: {x:?} {y:?}");
 }
 
 fn same_parameters(a: &Model, b: &Model, label: &str) {
@@ -142,6 +146,8 @@ fn scaling_by_hand_is_the_scaling_of_the_fit() {
 /// In other units the problem is the same one. Squares of these numbers may be out of reach of single precision.
 #[test]
 fn units_of_features_do_not_matter_however_odd() {
+    // As tight as sums in single precision are used for. Closer to the optimum, and to each other, fits need not come.
+    const TOL: f64 = 1e-7;
     let problem = Problem::random(83, 90, 4, 3);
     let fit = |unit: f64, last: f64| {
         let mut scaled = problem.clone();
@@ -151,12 +157,12 @@ fn units_of_features_do_not_matter_however_odd() {
         }
         let square = unit * unit;
         let settings = spec(hinge(0.01), pairwise(1e-3 * square, 2.0));
-        Spec { intercept: false, epsilon: 1e-4 * square, tol: 1e-7, ..settings }.fit(&scaled.dense()).unwrap()
+        Spec { intercept: false, epsilon: 1e-4 * square, tol: TOL, ..settings }.fit(&scaled.dense()).unwrap()
     };
     for last in [1.0, 1e-4, 1e4] {
         let usual = fit(1.0, last);
         for unit in [1e-3, 1e10, 1e20, 1e25] {
-            same(&usual, &fit(unit, last), &format!("unit {unit:e}, last feature {last:e}"));
+            same_within(TOL, &usual, &fit(unit, last), &format!("unit {unit:e}, last feature {last:e}"));
         }
     }
 }

@@ -18,7 +18,8 @@ use rayon::prelude::*;
 use super::Matrix;
 use super::cholesky::{Rough, factor, solve_factored};
 use super::chosen::Chosen;
-use super::entries::{Entries, Entry, add_pair};
+use super::entries::{Entries, Entry};
+use super::over_classes::{centred_inverse, of_penalty, trace};
 use super::single::Single;
 use crate::kernel::{axpy, dot};
 use crate::loss::Shape;
@@ -137,8 +138,7 @@ impl Active {
         let ridge = 2.0 * a.risk.epsilon;
         self.exactly = exactly;
         let rest = self.entries.choose(a, self.most, self.light(a));
-        let mut base = vec![0.0; c * c];
-        self.add_penalty(a, &mut base);
+        let mut base = of_penalty(a);
         self.follow_features(trace(&rest, c), trace(&base, c) + c as f64 * (ridge + a.penalty.ridge));
         base.iter_mut().zip(&rest).for_each(|(b, r)| *b += r * self.spread);
         self.inverse = centred_inverse(base, c, ridge + a.penalty.ridge);
@@ -162,36 +162,52 @@ impl Active {
         let before = self.most;
         // Many products may be due to rounding in the preconditioner.
         self.rough_will_do = self.rough_will_do && products <= DOUBTFUL;
+        let single = matches!(self.rows, Chosen::Single(_));
+        let (spent, easy) = (spent(products, product), self.prices(a, single).1);
+        // A row of a simplex has one entry less than heavy classes.
+        let full = 4 * self.entries.list.len() > self.most;
+        if products > easy && full && !super::many_rows(a.risk) {
+            self.allow_more(a, spent, single);
+        } else if spent < 0.025 * self.factored(a, self.entries.list.len(), single) {
+            self.most = (self.most / 2).max(LEAST);
+        }
+        self.most > before
+    }
+
+    /// Allows as many entries for the first system as seem worth it after one that took so many products without them.
+    pub(crate) fn begin(&mut self, a: &Matrix<'_>, products: usize, product: f64, single: bool) {
+        self.allow_more(a, spent(products, product), single);
+    }
+
+    fn allow_more(&mut self, a: &Matrix<'_>, spent: f64, single: bool) {
+        while 2 * self.most <= HARDEST && spent > self.factored(a, 2 * self.most, single) {
+            self.most *= 2;
+        }
+    }
+
+    /// How many flops of a factorisation, of rows in single precision or not, take as long as one of a product, and how many products
+    /// are no reason for more entries.
+    fn prices(&self, a: &Matrix<'_>, single: bool) -> (f64, usize) {
         // Flops of a factorisation run some three times as fast as those of products that wait for memory. Products with data that stay in
         // the caches or have single precision are as fast, and entries must save more of them than they cost. Products with sparse
         // data are slow everywhere.
         let cached = a.risk.x.stored() * std::mem::size_of::<f64>() <= CACHED;
-        let (speed, easy) = if a.risk.x.is_sparse() && self.exactly {
+        if a.risk.x.is_sparse() && self.exactly {
             (10.0, 5)
         } else if cached {
             (0.5, 12)
-        } else if matches!(self.rows, Chosen::Single(_)) {
+        } else if single {
             (1.0, 12)
         } else {
             (3.0, 5)
-        };
-        let factored = |entries: usize| {
-            let (m, d) = (entries as f64, a.risk.x.stored() as f64 / a.risk.x.rows().max(1) as f64);
-            let gram = if a.risk.x.rows() > KEPT_ROWS { m * m * d } else { 0.0 };
-            (m.powi(3) / 3.0 + gram) / speed
-        };
-        // The preconditioner doubles the price of a product.
-        let spent = 2.0 * product * products as f64;
-        // A row of a simplex has one entry less than heavy classes.
-        let full = 4 * self.entries.list.len() > self.most;
-        if products > easy && full && !super::many_rows(a.risk) {
-            while 2 * self.most <= HARDEST && spent > factored(2 * self.most) {
-                self.most *= 2;
-            }
-        } else if spent < 0.025 * factored(self.entries.list.len()) {
-            self.most = (self.most / 2).max(LEAST);
         }
-        self.most > before
+    }
+
+    /// What it costs to factor a system of so many entries.
+    fn factored(&self, a: &Matrix<'_>, entries: usize, single: bool) -> f64 {
+        let (m, d) = (entries as f64, a.risk.x.stored() as f64 / a.risk.x.rows().max(1) as f64);
+        let gram = if a.risk.x.rows() > KEPT_ROWS { m * m * d } else { 0.0 };
+        (m.powi(3) / 3.0 + gram) / self.prices(a, single).0
     }
 
     /// Q: what dropped rows and the penalty weigh in each feature, relative to the mean over features.
@@ -202,20 +218,6 @@ impl Active {
         if self.narrow.iter().any(|n| !n.is_finite()) {
             self.narrow.clear();
         }
-    }
-
-    /// The pair terms of the penalty, averaged over features, as a class Laplacian.
-    fn add_penalty(&self, a: &Matrix<'_>, base: &mut [f64]) {
-        let c = a.risk.classes;
-        let d = a.risk.x.cols();
-        if a.penalty.scalar.is_empty() {
-            return;
-        }
-        crate::penalty::pairs(c, |pair, k, l| {
-            let extra =
-                a.penalty.diagonal.as_ref().map_or(0.0, |e| e[pair * d..(pair + 1) * d].iter().sum::<f64>() / d as f64);
-            add_pair(base, c, k, l, a.penalty.scalar[pair] + extra);
-        });
     }
 
     fn factor_entries(&mut self, a: &Matrix<'_>, single: Option<&Single>, exactly: bool) {
@@ -385,25 +387,9 @@ impl Active {
     }
 }
 
-fn trace(m: &[f64], c: usize) -> f64 {
-    (0..c).map(|k| m[k * c + k]).sum()
-}
-
-/// Inverse of a class Laplacian plus `ridge` on the centred subspace (on the rest it is some positive number).
-fn centred_inverse(mut m: Vec<f64>, c: usize, ridge: f64) -> Vec<f64> {
-    let scale = (0..c).map(|k| m[k * c + k]).sum::<f64>() / c as f64 + ridge;
-    (0..c).for_each(|k| m[k * c + k] += ridge);
-    m.iter_mut().for_each(|m| *m += scale / c as f64);
-    let mut inverse = vec![0.0; c * c];
-    if factor(&mut m, c) {
-        for k in 0..c {
-            inverse[k * c + k] = 1.0;
-            solve_factored(&m, c, &mut inverse[k * c..(k + 1) * c]);
-        }
-    } else {
-        (0..c).for_each(|k| inverse[k * c + k] = 1.0 / scale);
-    }
-    inverse
+/// What so many products with the matrix cost. The preconditioner doubles their price.
+fn spent(products: usize, product: f64) -> f64 {
+    2.0 * product * products as f64
 }
 
 #[cfg(test)]

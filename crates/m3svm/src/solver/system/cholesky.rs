@@ -61,6 +61,11 @@ impl Rough {
     /// Of a matrix whose columns the function writes from the diagonal on, as far as there is room; `None` if it is not positive definite
     /// within the rounding of single precision.
     pub(super) fn of(size: usize, column: impl Fn(usize, &mut [f64]) + Sync) -> Option<Self> {
+        Self::lifted(size, LIFT, column)
+    }
+
+    /// The same with more on the diagonal: `lift` of what is there.
+    pub(super) fn lifted(size: usize, lift: f32, column: impl Fn(usize, &mut [f64]) + Sync) -> Option<Self> {
         let diagonal = |j: usize| {
             let mut first = [0.0];
             column(j, &mut first);
@@ -79,10 +84,10 @@ impl Rough {
                 let below = to[j..].iter_mut().zip(from.iter().zip(&scales[j..]));
                 below.for_each(|(to, (from, scale))| *to = (from * scale * scales[j]) as f32);
                 // Rounding must not make the matrix indefinite where it is nearly singular.
-                to[j] = 1.0 + LIFT;
+                to[j] = 1.0 + lift;
             },
         );
-        factor_lifting(&mut rough, size, LIFT, f32::EPSILON * f32::EPSILON).then_some(Self { matrix: rough, scales })
+        factor_lifting(&mut rough, size, lift, f32::EPSILON * f32::EPSILON).then_some(Self { matrix: rough, scales })
     }
 
     /// Replaces the right-hand side by the solution.

@@ -7,6 +7,7 @@
 
 use super::Matrix;
 use super::dense::nth_largest;
+use super::over_classes::add_pair;
 use crate::kernel::{axpy, dot, t_mul_add};
 use crate::loss::Shape;
 
@@ -42,11 +43,16 @@ impl Entries {
     /// Takes about `most` entries, none of them lighter than `light` (or than 1e-8 of the heaviest, if that is less), and returns the sum over rows of the curvature that they leave over,
     /// c×c.
     pub(super) fn choose(&mut self, a: &Matrix<'_>, most: usize, light: f64) -> Vec<f64> {
+        self.divide(a, cut(a, most, light))
+    }
+
+    /// Takes the entries above `cut`.
+    fn divide(&mut self, a: &Matrix<'_>, cut: f64) -> Vec<f64> {
         let (c, len) = (a.risk.classes, a.shape.len(a.risk.classes));
         self.list.clear();
         self.lines.clear();
         self.classes = c;
-        let (cut, mut rest) = (cut(a, most, light), vec![0.0; c * c]);
+        let mut rest = vec![0.0; c * c];
         if a.shape == Shape::Simplex && cut.is_infinite() {
             return light_simplices(a);
         }
@@ -163,6 +169,11 @@ impl Entry {
     }
 }
 
+/// The sum of the curvature of all rows, c×c.
+pub(super) fn sum(a: &Matrix<'_>) -> Vec<f64> {
+    Entries::default().divide(a, f64::INFINITY)
+}
+
 /// The sum of the simplices of all rows, none of which are heavy.
 fn light_simplices(a: &Matrix<'_>) -> Vec<f64> {
     let (risk, c) = (a.risk, a.risk.classes);
@@ -215,14 +226,6 @@ fn line_weight(p: &[f64], w: f64) -> f64 {
     if w > 0.0 { p.iter().fold(0.0, |m: f64, p| m.max(p * p)) / w } else { 0.0 }
 }
 
-/// Adds `w(eₖ − eₗ)(eₖ − eₗ)ᵀ`.
-pub(super) fn add_pair(m: &mut [f64], c: usize, k: usize, l: usize, w: f64) {
-    m[k * c + k] += w;
-    m[l * c + l] += w;
-    m[k * c + l] -= w;
-    m[l * c + k] -= w;
-}
-
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
@@ -247,6 +250,7 @@ mod tests {
         let mut entries = Entries::default();
         let rest = entries.choose(&a, 10, 0.0);
         assert!(entries.list.is_empty());
+        assert_eq!(rest, sum(&a));
         for k in 0..c {
             let unit: Vec<f64> = (0..c).map(|l| f64::from(u8::from(k == l))).collect();
             let mut column = vec![0.0; c];

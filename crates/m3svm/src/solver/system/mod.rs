@@ -2,15 +2,18 @@
 //!
 //! * [`Dense`]: the matrix written out and factored, where d·c is small.
 //! * [`cg`]: conjugate gradients that only multiply by the matrix, preconditioned by [`Active`]: few (sample, class) entries carry
-//!   weight near the optimum, and the matrix of those alone is inverted exactly through a system of their number.
+//!   weight near the optimum, and the matrix of those alone is inverted exactly through a system of their number. Before that, while all
+//!   rows carry weight, [`Correlated`] knows better.
 
 mod active;
 mod cg;
 mod cholesky;
 mod chosen;
+mod correlated;
 mod dense;
 mod entries;
 mod outer;
+mod over_classes;
 mod products;
 mod single;
 
@@ -24,6 +27,7 @@ use crate::risk::Risk;
 use active::Active;
 pub(super) use cg::ROUNDING;
 pub(super) use cholesky::{factor, solve_factored};
+use correlated::Correlated;
 use dense::Dense;
 pub(super) use outer::Outer;
 pub(crate) use products::Shared;
@@ -54,6 +58,8 @@ pub(crate) struct System {
     /// Set once factoring is, or has become, cheaper than iterating.
     dense: Option<Dense>,
     active: Option<Active>,
+    /// Set while it is to be preferred to the active entries.
+    early: Option<Correlated>,
     /// Set while single precision is good enough for products.
     single: Option<Single>,
     /// How many systems in a row it solved without mending.
@@ -90,12 +96,13 @@ pub(crate) struct Solve {
 impl System {
     pub(crate) fn new(risk: &Risk<'_>) -> Self {
         let costs = Costs::of(risk);
-        let mut system = Self { costs, dense: None, active: None, single: None, trusted: 0 };
+        let mut system = Self { costs, dense: None, active: None, early: None, single: None, trusted: 0 };
         if system.costs.is_small() {
             system.dense = Some(Dense::new(risk, system.costs.lump));
         } else {
             system.active = Some(Active::new(risk));
             system.single = Single::of(risk);
+            system.early = Correlated::pays(risk, system.costs.break_even()).then(Correlated::new);
         }
         system
     }
@@ -134,6 +141,14 @@ impl System {
         if !good && self.active.as_mut().is_some_and(Active::distrust) {
             products += self.iterate(a, grad, forcing, rest, step, go_on)?.0;
         }
+        if let Some(early) = &mut self.early {
+            if !early.adapt(products) {
+                self.early = None;
+                let single = self.single.is_some();
+                self.active.iter_mut().for_each(|active| active.begin(a, products, self.costs.product, single));
+            }
+            return step.iter().all(|s| s.is_finite()).then_some(Solve { products });
+        }
         let more = self.active.as_mut().is_some_and(|active| active.adapt(a, products, self.costs.product));
         // Products in single precision cost half as much. A better preconditioner is tried first.
         let price = if self.single.is_some() { 0.5 } else { 1.0 };
@@ -159,8 +174,8 @@ impl System {
     pub(crate) fn distrust(&mut self) -> bool {
         let dense = self.distrust_sums();
         let active = self.active.as_mut().is_some_and(Active::distrust);
-        let single = self.single.take().is_some();
-        dense || active || single
+        let (early, single) = (self.early.take().is_some(), self.single.take().is_some());
+        dense || active || early || single
     }
 
     /// The same for factored matrices alone.
@@ -183,11 +198,18 @@ impl System {
         // Where so many systems went well, one that asks for two digits is not checked. A bad step would only be a short one.
         const USUAL: usize = 2;
         let active = self.active.as_mut()?;
-        active.prepare(a, self.single.as_ref(), rest.precise);
+        if rest.precise || !self.early.as_mut().is_some_and(|early| early.prepare(a)) {
+            self.early = None;
+            active.prepare(a, self.single.as_ref(), rest.precise);
+        }
         step.fill(0.0);
         let mut residual = negated(grad);
         let shaky = Cell::new(false);
-        let mut invert = |r: &[f64], out: &mut [f64]| shaky.set(!active.apply(a, r, out) || shaky.get());
+        let early = &mut self.early;
+        let mut invert = |r: &[f64], out: &mut [f64]| match early {
+            Some(early) => early.apply(a, r, out),
+            None => shaky.set(!active.apply(a, r, out) || shaky.get()),
+        };
         let go_on = &mut || !shaky.get() && go_on();
         let exact = |v: &[f64], out: &mut [f64]| a.apply(v, out);
         let goal = |rho| rho * forcing * forcing;

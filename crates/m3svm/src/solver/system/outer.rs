@@ -5,33 +5,49 @@
 //!   same x̃x̃ᵀ; narrow rows are dominated by overhead unless the products xₐx_b are made once and used for all k.
 
 use faer::linalg::matmul::triangular::{self, BlockStructure};
+use faer::traits::RealField;
 use faer::{Accum, MatMut, MatRef, Par};
 use pulp::Simd;
 
 use super::Matrix;
 use super::products::FewSums;
 use crate::features::Window;
+use crate::kernel::vectorised;
+use crate::lanes::Lanes;
 use crate::risk::Risk;
 
 /// Accumulates Σ ±s²·xxᵀ into a lower triangle, a panel of rows at a time.
-pub(in crate::solver) struct Outer {
+pub(in crate::solver) struct Outer<T = f64> {
     width: usize,
     pub(super) sign: f64,
     /// The rows that come next, and their factors s.
     rows: Vec<u32>,
     scales: Vec<f64>,
     /// Rows that have come, times their factors.
-    panel: Vec<f64>,
+    panel: Vec<T>,
     filled: usize,
-    block: Vec<f64>,
+    block: Vec<T>,
+    /// Rows as they are.
+    read: Vec<f64>,
 }
 
 impl Outer {
+    /// Adds a row that `write` fills in.
+    pub(in crate::solver) fn push_with(&mut self, write: impl FnOnce(&mut [f64])) {
+        write(&mut self.panel[self.filled * self.width..(self.filled + 1) * self.width]);
+        self.filled += 1;
+        if self.filled == Self::ROWS {
+            self.finish();
+        }
+    }
+}
+
+impl<T: Lanes + RealField> Outer<T> {
     const ROWS: usize = 128;
 
     pub(in crate::solver) fn new(width: usize) -> Self {
-        let (panel, block) = (vec![0.0; width * Self::ROWS], vec![0.0; width * width]);
-        Self { width, sign: 1.0, rows: Vec::new(), scales: Vec::new(), panel, filled: 0, block }
+        let (panel, block) = (vec![T::default(); width * Self::ROWS], vec![T::default(); width * width]);
+        Self { width, sign: 1.0, rows: Vec::new(), scales: Vec::new(), panel, filled: 0, block, read: Vec::new() }
     }
 
     pub(super) fn push(&mut self, risk: &Risk<'_>, x: &Window<'_>, i: usize, scale: f64) {
@@ -43,22 +59,23 @@ impl Outer {
         }
     }
 
-    /// Adds a row that `write` fills in.
-    pub(in crate::solver) fn push_with(&mut self, write: impl FnOnce(&mut [f64])) {
-        write(&mut self.panel[self.filled * self.width..(self.filled + 1) * self.width]);
-        self.filled += 1;
-        if self.filled == Self::ROWS {
-            self.finish();
-        }
-    }
-
     /// Reads the rows that were pushed; to be called before their window closes.
     pub(super) fn settle(&mut self, risk: &Risk<'_>, x: &Window<'_>) {
         let place = self.filled * self.width..(self.filled + self.rows.len()) * self.width;
-        let rows = &mut self.panel[place];
-        risk.write_rows(x, &self.rows, self.width, rows);
-        let scaled = rows.chunks_exact_mut(self.width.max(1)).zip(&self.scales);
-        scaled.for_each(|(row, scale)| row.iter_mut().for_each(|x| *x *= scale));
+        self.read.resize(self.width * Self::ROWS, 0.0);
+        risk.write_rows(x, &self.rows, self.width, &mut self.read);
+        let (panel, read, width) = (&mut self.panel[place], &self.read, self.width.max(1));
+        vectorised(
+            #[inline(always)]
+            || {
+                let rows = panel.chunks_exact_mut(width).zip(read.chunks_exact(width));
+                for ((to, from), scale) in rows.zip(&self.scales) {
+                    for j in 0..width {
+                        to[j] = T::rounded(from[j] * scale);
+                    }
+                }
+            },
+        );
         self.filled += self.rows.len();
         self.rows.clear();
         self.scales.clear();
@@ -79,14 +96,14 @@ impl Outer {
             BlockStructure::Rectangular,
             panel,
             BlockStructure::Rectangular,
-            self.sign,
+            T::rounded(self.sign),
             Par::Seq,
         );
         self.filled = 0;
     }
 
     /// The sum.
-    pub(in crate::solver) fn into_block(mut self) -> Vec<f64> {
+    pub(in crate::solver) fn into_block(mut self) -> Vec<T> {
         self.finish();
         self.block
     }

@@ -1,0 +1,271 @@
+//! A preconditioner for the first systems of a fit, while the smoothing is wide and most rows carry weight: the Newton matrix as if the
+//! features of all rows varied alike,
+//!
+//! ```text
+//! L ⊗ G + B ⊗ I,    L = Σᵢ Hᵢ,    G = Σᵢ τᵢ x̃ᵢx̃ᵢᵀ / Σᵢ τᵢ,    B: the penalty over classes,
+//! ```
+//!
+//! where τᵢ is what row i weighs in L. With B = CCᵀ, C⁻¹LC⁻ᵀ = QΛQᵀ and U = C⁻ᵀQ its inverse is `U (Λ ⊗ G + I)⁻¹ Uᵀ`: one system of d + 1
+//! unknowns for each class. [`super::Active`] knows nothing of correlations between features, and they are strong in pictures and signals:
+//! usps and hhar-recomputed take a third to a half of its products in their first five systems, and factors of the size of d cost little
+//! next to those of its entries. Later, few rows carry most of the weight, in other ways for every pair of classes. Then it is of no use.
+
+use faer::linalg::matmul::matmul;
+use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
+use faer::{Accum, Mat, MatMut, MatRef, Par, Side};
+use rayon::prelude::*;
+
+use super::Matrix;
+use super::cholesky::{Rough, factor};
+use super::entries;
+use super::outer::Outer;
+use super::over_classes::{make_definite, of_penalty};
+use crate::loss::Shape;
+use crate::risk::Risk;
+
+/// Products up to which a system is easy. After a harder one G is made anew.
+const EASY: usize = 12;
+
+/// Products from which on a system with a new G is too hard.
+const HARD: usize = 20;
+
+/// Rows that weigh less than this share of the mean count as if their features were not correlated.
+const LIGHT: f64 = 0.1;
+
+/// Added to the variance of each feature, relative to it. G has the digits of single precision only. And a first step must not go far where
+/// features hardly vary together: nothing holds it back there as long as the penalty is flat at 0 (p > 2), and steps are not exact enough to
+/// go there on purpose.
+const SOFT: f32 = 2.5e-4;
+
+/// Sums over rows that are made side by side.
+const PARTS: usize = 4;
+
+pub(super) struct Correlated {
+    /// G: lower triangle, d̃×d̃.
+    moments: Vec<f32>,
+    /// Whether it is to be made for the next system.
+    stale: bool,
+    /// Whether it no longer fits the next system.
+    moving: bool,
+    /// U, c×c.
+    basis: Vec<f64>,
+    /// Of λG + I for each λ.
+    factors: Vec<Rough>,
+    turned: Vec<f64>,
+}
+
+impl Correlated {
+    /// Where features are dense, factors cheap next to products, and kinks narrow later. `break_even`: products after which the matrix is
+    /// written out, if that is soon.
+    pub(super) fn pays(risk: &Risk<'_>, break_even: f64) -> bool {
+        let (n, d) = (risk.x.rows() as f64, risk.x.cols() as f64);
+        // c factors of d³/3 flops are as dear as two products of 4ndc, which take three times as long flop for flop.
+        let cheap = d * d <= 72.0 * n;
+        let kinks = risk.loss.shape().pairs_are_positive() && risk.loss.dual_len(risk.classes) > 0;
+        cheap && kinks && !risk.x.is_sparse() && break_even >= EASY as f64
+    }
+
+    pub(super) fn new() -> Self {
+        Self {
+            moments: Vec::new(),
+            stale: true,
+            moving: false,
+            basis: Vec::new(),
+            factors: Vec::new(),
+            turned: Vec::new(),
+        }
+    }
+
+    /// Whether it can be had for this matrix.
+    pub(super) fn prepare(&mut self, a: &Matrix<'_>) -> bool {
+        let c = a.risk.classes;
+        if self.stale {
+            self.moments = moments(a);
+        }
+        let mut penalty = of_penalty(a);
+        make_definite(&mut penalty, c, 2.0 * a.risk.epsilon + a.penalty.ridge);
+        let Some((basis, values)) = diagonalised(&entries::sum(a), penalty, c) else { return false };
+        self.basis = basis;
+        let (moments, width) = (&self.moments, width(a.risk));
+        let factored = values.par_iter().map(|value| {
+            Rough::lifted(width, SOFT, |j, out| {
+                out.iter_mut().zip(&moments[j * width + j..]).for_each(|(o, m)| *o = value * f64::from(*m));
+                out[0] += 1.0;
+            })
+        });
+        let Some(factors) = factored.collect() else { return false };
+        self.factors = factors;
+        true
+    }
+
+    /// Learns from how many products a system took; whether the next one will be worth it.
+    pub(super) fn adapt(&mut self, products: usize) -> bool {
+        let fresh = self.stale;
+        // Once weights have begun to move, they go on.
+        self.moving = self.moving || products > EASY;
+        self.stale = self.moving;
+        !(fresh && products > HARD)
+    }
+
+    /// `out = M⁻¹·r`.
+    pub(super) fn apply(&mut self, a: &Matrix<'_>, r: &[f64], out: &mut [f64]) {
+        let (c, width) = (a.risk.classes, width(a.risk));
+        self.turned.resize(r.len(), 0.0);
+        let basis = MatRef::from_row_major_slice(&self.basis, c, c);
+        let columns = MatMut::from_column_major_slice_mut(&mut self.turned, width, c);
+        matmul(columns, Accum::Replace, MatRef::from_row_major_slice(r, width, c), basis, 1.0, Par::Seq);
+        self.turned.par_chunks_mut(width).zip(&self.factors).for_each(|(column, factor)| factor.solve(column));
+        let columns = MatRef::from_column_major_slice(&self.turned, width, c);
+        let out = MatMut::from_row_major_slice_mut(out, width, c);
+        matmul(out, Accum::Replace, columns, basis.transpose(), 1.0, Par::Seq);
+    }
+}
+
+/// Features and, where there is one, the 1 of the intercept.
+fn width(risk: &Risk<'_>) -> usize {
+    risk.x.cols() + usize::from(risk.intercept)
+}
+
+/// G.
+fn moments(a: &Matrix<'_>) -> Vec<f32> {
+    let (n, width, len) = (a.risk.x.rows(), width(a.risk), a.shape.len(a.risk.classes));
+    let weights: Vec<f64> = a.h.chunks_exact(len).zip(a.risk.y).map(|(h, y)| weight(a.shape, h, *y as usize)).collect();
+    let total = weights.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+    let heavy: Vec<u32> = (0..n as u32).filter(|i| weights[*i as usize] * n as f64 > LIGHT * total).collect();
+    let heavy_weight: f64 = heavy.iter().map(|i| weights[*i as usize]).sum();
+    let parts: Vec<&[u32]> = heavy.chunks(heavy.len().div_ceil(PARTS).max(1)).collect();
+    let mut sums: Vec<Outer<f32>> = parts.iter().map(|_| Outer::new(width)).collect();
+    a.risk.x.for_each_window(|x| {
+        sums.par_iter_mut().zip(&parts).for_each(|(sum, rows)| {
+            x.of(rows).iter().for_each(|&i| sum.push(a.risk, x, i as usize, (weights[i as usize] / total).sqrt()));
+            sum.settle(a.risk, x);
+        });
+    });
+    let mut moments = vec![0.0; width * width];
+    for part in sums.into_iter().map(Outer::into_block) {
+        moments.iter_mut().zip(&part).for_each(|(m, p)| *m += p);
+    }
+    let trace: f64 = (0..width).map(|j| f64::from(moments[j * width + j])).sum();
+    let spread = trace / width as f64 * (total / heavy_weight.max(f64::MIN_POSITIVE) - 1.0);
+    (0..width).for_each(|j| moments[j * width + j] += spread as f32);
+    moments
+}
+
+/// The weights of all pairs of classes of a row together.
+fn weight(shape: Shape, h: &[f64], y: usize) -> f64 {
+    let sum: f64 = h.iter().sum();
+    match shape {
+        Shape::Star => sum - h[y],
+        _ => 0.5 * (sum - h.iter().map(|h| h * h).sum::<f64>() / sum.max(f64::MIN_POSITIVE)),
+    }
+}
+
+/// U and Λ with UᵀBU = I and UᵀLU = Λ.
+fn diagonalised(sum: &[f64], mut base: Vec<f64>, c: usize) -> Option<(Vec<f64>, Vec<f64>)> {
+    if !factor(&mut base, c) {
+        return None;
+    }
+    let mut inverse = Mat::<f64>::identity(c, c);
+    let lower = MatRef::from_column_major_slice(&base, c, c);
+    solve_lower_triangular_in_place(lower, inverse.as_mut(), Par::Seq);
+    let middle = &inverse * MatRef::from_row_major_slice(sum, c, c) * inverse.transpose();
+    let eigen = middle.self_adjoint_eigen(Side::Lower).ok()?;
+    let basis = inverse.transpose() * eigen.U();
+    let values = eigen.S().column_vector().iter().map(|value| value.max(0.0)).collect();
+    Some(((0..c * c).map(|at| basis[(at / c, at % c)]).collect(), values))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use crate::features::Features;
+    use crate::kernel::dot;
+    use crate::loss::{Loss, SmoothHinge, TopKHinge};
+    use crate::penalty::{Norm, Pairwise, Penalty, Ridge};
+    use crate::{Dataset, Objective};
+
+    /// Features of which each has something of the one before.
+    fn data(n: usize, d: usize, classes: usize) -> Dataset<'static> {
+        let mut x: Vec<f64> = (0..n * d).map(|i| ((i * i) as f64 * 0.37).sin()).collect();
+        (1..n * d).filter(|i| i % d > 0).for_each(|i| x[i] += 0.5 * x[i - 1]);
+        let y: Vec<String> = (0..n).map(|i| (i % classes).to_string()).collect();
+        Dataset::from_labels(Features::dense(x, n, d).unwrap(), &y).unwrap()
+    }
+
+    /// Calls `f` with the matrix at some scores.
+    fn at_some_scores(risk: &Risk<'_>, spread: f64, f: impl FnOnce(&Matrix<'_>)) {
+        let (n, c, shape) = (risk.x.rows(), risk.classes, risk.loss.shape());
+        let z: Vec<f64> = (0..n * c).map(|i| spread * (i * 29 % 31) as f64 / 40.0).collect();
+        let mut h = vec![0.0; n * shape.len(c)];
+        risk.loss.hessian_rows(&z, risk.y, &mut h);
+        let w: Vec<f64> = (0..risk.weights_len()).map(|i| (i as f64).cos()).collect();
+        f(&Matrix { risk, shape, h: &h, penalty: &risk.penalty.curvature(&w, c, &[]) })
+    }
+
+    /// Two classes have one pair, and all rows bend along it: nothing is left out then but for what is added on purpose.
+    #[test]
+    fn inverts_the_matrix_of_two_classes() {
+        let data = data(300, 12, 2);
+        let (loss, ridge) = (SmoothHinge { delta: 3.0 }, Ridge { lambda: 2.0 });
+        let risk = Risk::new(&data, &loss, &ridge, 1e-3, false);
+        at_some_scores(&risk, 1.0, |a| {
+            let mut v: Vec<f64> = (0..risk.dim()).map(|i| (i * 13 % 17) as f64 - 8.0).collect();
+            risk.centre(&mut v);
+            let (mut product, mut back) = (vec![0.0; v.len()], vec![0.0; v.len()]);
+            a.apply(&v, &mut product);
+            let mut correlated = Correlated::new();
+            assert!(correlated.prepare(a));
+            correlated.apply(a, &product, &mut back);
+            let worst = v.iter().zip(&back).fold(0.0f64, |m, (v, b)| m.max((v - b).abs()));
+            assert!(worst < 8.0 * 2e-3, "{worst:e}");
+        });
+    }
+
+    /// Whatever it leaves out, conjugate gradients need it symmetric and positive.
+    #[test]
+    fn is_symmetric_and_positive() {
+        let data = data(400, 9, 4);
+        let (hinge, top) = (SmoothHinge { delta: 0.3 }, TopKHinge { k: 1, delta: 0.3 });
+        let (ridge, pairs) = (Ridge { lambda: 0.2 }, Pairwise::new(Norm::L2, 1e-3, 4.0));
+        let losses: [&dyn Loss; 2] = [&hinge, &top];
+        let penalties: [&dyn Penalty; 2] = [&ridge, &pairs];
+        for (loss, penalty) in losses.into_iter().flat_map(|loss| penalties.map(|penalty| (loss, penalty))) {
+            let risk = Risk::new(&data, loss, penalty, 1e-6, true);
+            at_some_scores(&risk, 3.0, |a| {
+                let mut correlated = Correlated::new();
+                assert!(correlated.prepare(a));
+                let mut apply = |r: &[f64]| {
+                    let mut out = vec![0.0; r.len()];
+                    correlated.apply(a, r, &mut out);
+                    out
+                };
+                let vector = |seed: usize| {
+                    let mut v: Vec<f64> = (0..risk.dim()).map(|i| ((i + seed) as f64 * 1.7).sin()).collect();
+                    risk.centre(&mut v);
+                    v
+                };
+                let (r, s) = (vector(1), vector(50));
+                let (of_r, of_s) = (apply(&r), apply(&s));
+                let (rr, ss) = (dot(&r, &of_r), dot(&s, &of_s));
+                assert!(rr > 0.0 && ss > 0.0);
+                assert!((dot(&r, &of_s) - dot(&s, &of_r)).abs() < 1e-4 * (rr * ss).sqrt());
+            });
+        }
+    }
+
+    /// Easy systems share one G, harder ones get their own, and one that is hard even so is the last.
+    #[test]
+    fn gives_up_after_a_hard_system_with_fresh_moments() {
+        let data = data(300, 5, 3);
+        let (loss, ridge) = (SmoothHinge { delta: 0.3 }, Ridge { lambda: 0.2 });
+        let risk = Risk::new(&data, &loss, &ridge, 1e-3, true);
+        at_some_scores(&risk, 1.0, |a| {
+            let mut correlated = Correlated::new();
+            assert!(correlated.prepare(a));
+            assert!(correlated.adapt(EASY) && !correlated.stale);
+            assert!(correlated.adapt(HARD + 1) && correlated.stale);
+            assert!(!correlated.adapt(HARD + 1));
+        });
+    }
+}

@@ -1,0 +1,55 @@
+//! Matrices over classes, c×c: what the Newton matrix comes to where all features are taken for alike. All of them are Laplacians, sums
+//! over pairs of classes, and take a step that is the same for all classes to 0.
+
+use super::Matrix;
+use super::cholesky::{factor, solve_factored};
+
+/// Adds `w(eₖ − eₗ)(eₖ − eₗ)ᵀ`.
+pub(super) fn add_pair(m: &mut [f64], c: usize, k: usize, l: usize, w: f64) {
+    m[k * c + k] += w;
+    m[l * c + l] += w;
+    m[k * c + l] -= w;
+    m[l * c + k] -= w;
+}
+
+pub(super) fn trace(m: &[f64], c: usize) -> f64 {
+    (0..c).map(|k| m[k * c + k]).sum()
+}
+
+/// The pair terms of the penalty, averaged over features.
+pub(super) fn of_penalty(a: &Matrix<'_>) -> Vec<f64> {
+    let (c, d) = (a.risk.classes, a.risk.x.cols());
+    let mut sum = vec![0.0; c * c];
+    if a.penalty.scalar.is_empty() {
+        return sum;
+    }
+    crate::penalty::pairs(c, |pair, k, l| {
+        let extra =
+            a.penalty.diagonal.as_ref().map_or(0.0, |e| e[pair * d..(pair + 1) * d].iter().sum::<f64>() / d as f64);
+        add_pair(&mut sum, c, k, l, a.penalty.scalar[pair] + extra);
+    });
+    sum
+}
+
+/// Adds `ridge`, and some positive number along the mean of all classes, where centred steps have nothing.
+pub(super) fn make_definite(m: &mut [f64], c: usize, ridge: f64) {
+    let scale = trace(m, c) / c as f64 + ridge;
+    (0..c).for_each(|k| m[k * c + k] += ridge);
+    m.iter_mut().for_each(|m| *m += scale / c as f64);
+}
+
+/// Inverse of a Laplacian plus `ridge` on the centred subspace (on the rest it is some positive number).
+pub(super) fn centred_inverse(mut m: Vec<f64>, c: usize, ridge: f64) -> Vec<f64> {
+    let scale = trace(&m, c) / c as f64 + ridge;
+    make_definite(&mut m, c, ridge);
+    let mut inverse = vec![0.0; c * c];
+    if factor(&mut m, c) {
+        for k in 0..c {
+            inverse[k * c + k] = 1.0;
+            solve_factored(&m, c, &mut inverse[k * c..(k + 1) * c]);
+        }
+    } else {
+        (0..c).for_each(|k| inverse[k * c + k] = 1.0 / scale);
+    }
+    inverse
+}
