@@ -392,11 +392,12 @@ impl<'a> Path<'a> {
     }
 
     /// How far from the path the last step began, from 0 to 1: what it promised, next to what smoothing costs. Farther away than smoothing
-    /// can hide, a narrower path is no nearer to the optimum, only harder to find back to.
+    /// can hide, a narrower path is no nearer to the optimum, and duals that do not find back to it prove nothing. Where nothing is to be
+    /// proven, as in searches, bolder cuts save steps.
     fn distance(&self) -> f64 {
-        const FAR: f64 = 5.0;
+        const FAR: f64 = 2.0;
         let distance = self.decrement / (FAR * self.smoothing);
-        if distance.is_nan() { 0.0 } else { distance.clamp(0.0, 1.0) }
+        if self.proof && self.risk.penalty.convex() && !distance.is_nan() { distance.clamp(0.0, 1.0) } else { 0.0 }
     }
 
     fn best_gap(&self) -> Option<f64> {

@@ -40,6 +40,19 @@ fn the_number_of_threads_changes_no_bit() {
     }
 }
 
+/// Wide enough for conjugate gradients, with enough rows for both of their preconditioners.
+#[test]
+fn the_number_of_threads_changes_no_bit_of_conjugate_gradients() {
+    let problem = Problem::random(107, 2600, 420, 3);
+    for loss in [hinge(0.01), top_k(1, 0.01)] {
+        let spec = Spec { max_iter: Some(8), ..spec(loss, pairwise(1e-3, 4.0)) };
+        let one = bits(&fit(&spec, &problem.dense(), 1));
+        for threads in [2, 5] {
+            assert!(one == bits(&fit(&spec, &problem.dense(), threads)), "{loss:?}, {threads} threads");
+        }
+    }
+}
+
 #[test]
 fn the_number_of_threads_changes_no_bit_of_a_top_k_fit() {
     let problem = Problem::random(104, 3000, 20, 4).weighted(9);

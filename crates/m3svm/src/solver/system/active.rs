@@ -166,7 +166,7 @@ impl Active {
         let (spent, easy) = (spent(products, product), self.prices(a, single).1);
         // A row of a simplex has one entry less than heavy classes.
         let full = 4 * self.entries.list.len() > self.most;
-        if products > easy && full && !super::many_rows(a.risk) {
+        if products > easy && full {
             self.allow_more(a, spent, single);
         } else if spent < 0.025 * self.factored(a, self.entries.list.len(), single) {
             self.most = (self.most / 2).max(LEAST);
@@ -180,6 +180,9 @@ impl Active {
     }
 
     fn allow_more(&mut self, a: &Matrix<'_>, spent: f64, single: bool) {
+        if super::many_rows(a.risk) {
+            return;
+        }
         while 2 * self.most <= HARDEST && spent > self.factored(a, 2 * self.most, single) {
             self.most *= 2;
         }

@@ -72,7 +72,7 @@ impl Rough {
             first[0]
         };
         let scales: Vec<f64> = (0..size).map(|j| diagonal(j).sqrt().recip()).collect();
-        if !scales.iter().all(|s| s.is_finite()) {
+        if !scales.iter().all(|s| s.is_finite() && *s > 0.0) {
             return None;
         }
         let mut rough = vec![0.0; size * size];
@@ -144,5 +144,6 @@ mod tests {
         assert!(rough(&[0.0, 0.0, 0.0, 1.0], 2).is_none());
         assert!(rough(&[1.0, 0.0, 0.0, -1.0], 2).is_none());
         assert!(rough(&[1.0, 2.0, 2.0, f64::NAN], 2).is_none());
+        assert!(rough(&[1.0, 0.0, 0.0, f64::INFINITY], 2).is_none());
     }
 }

@@ -7,12 +7,16 @@
 //!
 //! where τᵢ is what row i weighs in L. With B = CCᵀ, C⁻¹LC⁻ᵀ = QΛQᵀ and U = C⁻ᵀQ its inverse is `U (Λ ⊗ G + I)⁻¹ Uᵀ`: one system of d + 1
 //! unknowns for each class. [`super::Active`] knows nothing of correlations between features, and they are strong in pictures and signals:
-//! usps and hhar-recomputed take a third to a half of its products in their first five systems, and factors of the size of d cost little
-//! next to those of its entries. Later, few rows carry most of the weight, in other ways for every pair of classes. Then it is of no use.
+//! with about as many products, first steps get further (after three of them the objective of usps is at 1,057 instead of 1,549, that of
+//! hhar-recomputed at 366 instead of 861), and factors of the size of d cost little next to those of entries. Later, few rows carry
+//! most of the weight, in other ways for every pair of classes. Then it is of no use.
 
+use faer::diag::Diag;
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
 use faer::linalg::matmul::matmul;
 use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
-use faer::{Accum, Mat, MatMut, MatRef, Par, Side};
+use faer::{Accum, Mat, MatMut, MatRef, Par, Spec};
 use rayon::prelude::*;
 
 use super::Matrix;
@@ -29,10 +33,10 @@ const EASY: usize = 12;
 /// Products from which on a system with a new G is too hard.
 const HARD: usize = 20;
 
-/// Rows that weigh less than this share of the mean count as if their features were not correlated.
+/// Rows that weigh less than this share of the mean count as if their features varied as those of the others do, but each on its own.
 const LIGHT: f64 = 0.1;
 
-/// Added to the variance of each feature, relative to it. G has the digits of single precision only. And a first step must not go far where
+/// Added to the diagonal of each system, relative to it. G has the digits of single precision only. And a first step must not go far where
 /// features hardly vary together: nothing holds it back there as long as the penalty is flat at 0 (p > 2), and steps are not exact enough to
 /// go there on purpose.
 const SOFT: f32 = 2.5e-4;
@@ -43,9 +47,9 @@ const PARTS: usize = 4;
 pub(super) struct Correlated {
     /// G: lower triangle, d̃×d̃.
     moments: Vec<f32>,
-    /// Whether it is to be made for the next system.
-    stale: bool,
-    /// Whether it no longer fits the next system.
+    /// Whether it was made for this system.
+    fresh: bool,
+    /// Whether weights have begun to move, so that every system needs its own.
     moving: bool,
     /// U, c×c.
     basis: Vec<f64>,
@@ -58,17 +62,20 @@ impl Correlated {
     /// Where features are dense, factors cheap next to products, and kinks narrow later. `break_even`: products after which the matrix is
     /// written out, if that is soon.
     pub(super) fn pays(risk: &Risk<'_>, break_even: f64) -> bool {
-        let (n, d) = (risk.x.rows() as f64, risk.x.cols() as f64);
-        // c factors of d³/3 flops are as dear as two products of 4ndc, which take three times as long flop for flop.
-        let cheap = d * d <= 72.0 * n;
+        let (n, d, c) = (risk.x.rows() as f64, width(risk) as f64, risk.classes as f64);
+        // c factors of d³/3 flops are as dear as two products of 4ndc, which take three times as long flop for flop, and G, of nd² flops in
+        // single precision, as six.
+        let cheap = d * d <= 72.0 * n && d <= 144.0 * c;
+        // Half of the room that the features take.
+        let fits = c * d <= n;
         let kinks = risk.loss.shape().pairs_are_positive() && risk.loss.dual_len(risk.classes) > 0;
-        cheap && kinks && !risk.x.is_sparse() && break_even >= EASY as f64
+        cheap && fits && kinks && d > 0.0 && !risk.x.is_sparse() && break_even >= EASY as f64
     }
 
     pub(super) fn new() -> Self {
         Self {
             moments: Vec::new(),
-            stale: true,
+            fresh: false,
             moving: false,
             basis: Vec::new(),
             factors: Vec::new(),
@@ -79,18 +86,23 @@ impl Correlated {
     /// Whether it can be had for this matrix.
     pub(super) fn prepare(&mut self, a: &Matrix<'_>) -> bool {
         let c = a.risk.classes;
-        if self.stale {
+        self.fresh = self.moving || self.moments.is_empty();
+        if self.fresh {
             self.moments = moments(a);
         }
-        let mut penalty = of_penalty(a);
-        make_definite(&mut penalty, c, 2.0 * a.risk.epsilon + a.penalty.ridge);
+        let (mut penalty, ridge) = (of_penalty(a), 2.0 * a.risk.epsilon);
+        make_definite(&mut penalty, c, ridge + a.penalty.ridge);
         let Some((basis, values)) = diagonalised(&entries::sum(a), penalty, c) else { return false };
         self.basis = basis;
-        let (moments, width) = (&self.moments, width(a.risk));
-        let factored = values.par_iter().map(|value| {
+        let (moments, width, features) = (&self.moments, width(a.risk), a.risk.x.cols());
+        // First the room of the last ones.
+        self.factors.clear();
+        let factored = values.par_iter().enumerate().map(|(k, value)| {
+            // The intercept is not penalised.
+            let square: f64 = self.basis.iter().skip(k).step_by(c).map(|u| u * u).sum();
             Rough::lifted(width, SOFT, |j, out| {
                 out.iter_mut().zip(&moments[j * width + j..]).for_each(|(o, m)| *o = value * f64::from(*m));
-                out[0] += 1.0;
+                out[0] += if j < features { 1.0 } else { ridge * square };
             })
         });
         let Some(factors) = factored.collect() else { return false };
@@ -100,11 +112,8 @@ impl Correlated {
 
     /// Learns from how many products a system took; whether the next one will be worth it.
     pub(super) fn adapt(&mut self, products: usize) -> bool {
-        let fresh = self.stale;
-        // Once weights have begun to move, they go on.
         self.moving = self.moving || products > EASY;
-        self.stale = self.moving;
-        !(fresh && products > HARD)
+        !(self.fresh && products > HARD)
     }
 
     /// `out = M⁻¹·r`.
@@ -129,11 +138,13 @@ fn width(risk: &Risk<'_>) -> usize {
 /// G.
 fn moments(a: &Matrix<'_>) -> Vec<f32> {
     let (n, width, len) = (a.risk.x.rows(), width(a.risk), a.shape.len(a.risk.classes));
-    let weights: Vec<f64> = a.h.chunks_exact(len).zip(a.risk.y).map(|(h, y)| weight(a.shape, h, *y as usize)).collect();
+    let weights: Vec<f64> = a.h.chunks_exact(len).map(|h| weight(a.shape, h)).collect();
     let total = weights.iter().sum::<f64>().max(f64::MIN_POSITIVE);
     let heavy: Vec<u32> = (0..n as u32).filter(|i| weights[*i as usize] * n as f64 > LIGHT * total).collect();
     let heavy_weight: f64 = heavy.iter().map(|i| weights[*i as usize]).sum();
-    let parts: Vec<&[u32]> = heavy.chunks(heavy.len().div_ceil(PARTS).max(1)).collect();
+    // Every fourth row each: in all windows there are rows of all parts.
+    let part = |first: usize| heavy.iter().copied().skip(first).step_by(PARTS).collect();
+    let parts: Vec<Vec<u32>> = (0..PARTS).map(part).collect();
     let mut sums: Vec<Outer<f32>> = parts.iter().map(|_| Outer::new(width)).collect();
     a.risk.x.for_each_window(|x| {
         sums.par_iter_mut().zip(&parts).for_each(|(sum, rows)| {
@@ -145,17 +156,16 @@ fn moments(a: &Matrix<'_>) -> Vec<f32> {
     for part in sums.into_iter().map(Outer::into_block) {
         moments.iter_mut().zip(&part).for_each(|(m, p)| *m += p);
     }
-    let trace: f64 = (0..width).map(|j| f64::from(moments[j * width + j])).sum();
-    let spread = trace / width as f64 * (total / heavy_weight.max(f64::MIN_POSITIVE) - 1.0);
-    (0..width).for_each(|j| moments[j * width + j] += spread as f32);
+    let more = if heavy_weight > 0.0 { total / heavy_weight } else { 1.0 };
+    (0..width).for_each(|j| moments[j * width + j] *= more as f32);
     moments
 }
 
 /// The weights of all pairs of classes of a row together.
-fn weight(shape: Shape, h: &[f64], y: usize) -> f64 {
+fn weight(shape: Shape, h: &[f64]) -> f64 {
     let sum: f64 = h.iter().sum();
     match shape {
-        Shape::Star => sum - h[y],
+        Shape::Star => sum,
         _ => 0.5 * (sum - h.iter().map(|h| h * h).sum::<f64>() / sum.max(f64::MIN_POSITIVE)),
     }
 }
@@ -165,13 +175,23 @@ fn diagonalised(sum: &[f64], mut base: Vec<f64>, c: usize) -> Option<(Vec<f64>, 
     if !factor(&mut base, c) {
         return None;
     }
+    // One thread: sums of several would depend on their number.
+    let par = Par::Seq;
+    let product = |left: MatRef<'_, f64>, right: MatRef<'_, f64>| {
+        let mut out = Mat::zeros(c, c);
+        matmul(out.as_mut(), Accum::Replace, left, right, 1.0, par);
+        out
+    };
     let mut inverse = Mat::<f64>::identity(c, c);
-    let lower = MatRef::from_column_major_slice(&base, c, c);
-    solve_lower_triangular_in_place(lower, inverse.as_mut(), Par::Seq);
-    let middle = &inverse * MatRef::from_row_major_slice(sum, c, c) * inverse.transpose();
-    let eigen = middle.self_adjoint_eigen(Side::Lower).ok()?;
-    let basis = inverse.transpose() * eigen.U();
-    let values = eigen.S().column_vector().iter().map(|value| value.max(0.0)).collect();
+    solve_lower_triangular_in_place(MatRef::from_column_major_slice(&base, c, c), inverse.as_mut(), par);
+    let middle = product(inverse.as_ref(), MatRef::from_row_major_slice(sum, c, c));
+    let middle = product(middle.as_ref(), inverse.transpose());
+    let (mut values, mut vectors) = (Diag::zeros(c), Mat::zeros(c, c));
+    let mut buffer = MemBuffer::new(self_adjoint_evd_scratch::<f64>(c, ComputeEigenvectors::Yes, par, Spec::default()));
+    let (stack, to) = (MemStack::new(&mut buffer), Some(vectors.as_mut()));
+    self_adjoint_evd(middle.as_ref(), values.as_mut(), to, par, stack, Spec::default()).ok()?;
+    let basis = product(inverse.transpose(), vectors.as_ref());
+    let values = values.column_vector().iter().map(|value| value.max(0.0)).collect();
     Some(((0..c * c).map(|at| basis[(at / c, at % c)]).collect(), values))
 }
 
@@ -208,7 +228,7 @@ mod tests {
     fn inverts_the_matrix_of_two_classes() {
         let data = data(300, 12, 2);
         let (loss, ridge) = (SmoothHinge { delta: 3.0 }, Ridge { lambda: 2.0 });
-        let risk = Risk::new(&data, &loss, &ridge, 1e-3, false);
+        let risk = Risk::new(&data, &loss, &ridge, 1e-3, true);
         at_some_scores(&risk, 1.0, |a| {
             let mut v: Vec<f64> = (0..risk.dim()).map(|i| (i * 13 % 17) as f64 - 8.0).collect();
             risk.centre(&mut v);
@@ -263,9 +283,11 @@ mod tests {
         at_some_scores(&risk, 1.0, |a| {
             let mut correlated = Correlated::new();
             assert!(correlated.prepare(a));
-            assert!(correlated.adapt(EASY) && !correlated.stale);
-            assert!(correlated.adapt(HARD + 1) && correlated.stale);
-            assert!(!correlated.adapt(HARD + 1));
+            assert!(correlated.fresh && correlated.adapt(EASY));
+            assert!(correlated.prepare(a));
+            assert!(!correlated.fresh && correlated.adapt(HARD + 1));
+            assert!(correlated.prepare(a));
+            assert!(correlated.fresh && !correlated.adapt(HARD + 1));
         });
     }
 }

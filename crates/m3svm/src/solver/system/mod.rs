@@ -172,10 +172,13 @@ impl System {
     ///
     /// A preconditioner in single precision may even be indefinite: where the penalty is small, it is a tiny difference of large numbers.
     pub(crate) fn distrust(&mut self) -> bool {
+        if self.early.take().is_some() {
+            return true;
+        }
         let dense = self.distrust_sums();
         let active = self.active.as_mut().is_some_and(Active::distrust);
-        let (early, single) = (self.early.take().is_some(), self.single.take().is_some());
-        dense || active || early || single
+        let single = self.single.take().is_some();
+        dense || active || single
     }
 
     /// The same for factored matrices alone.
@@ -183,7 +186,7 @@ impl System {
         self.dense.as_mut().is_some_and(Dense::distrust)
     }
 
-    /// Conjugate gradients with the preconditioner of active entries; the number of products, and whether the preconditioner had digits enough.
+    /// Conjugate gradients with the preconditioner of the day; the number of products, and whether the preconditioner had digits enough.
     fn iterate(
         &mut self,
         a: &Matrix<'_>,
