@@ -1,6 +1,6 @@
 //! The Hessian of a penalty in the form that the linear systems need: one small term per class pair.
 
-use super::{by_class, pairs};
+use super::{add_pair, by_class, pairs};
 use crate::kernel::{axpy, dot, mul_add, t_mul_add};
 
 /// `ρI + Σ_{k<l} (eₖ−eₗ)(eₖ−eₗ)ᵀ ⊗ Bₖₗ` with `B = a·I + diag(e) + σ·½(x yᵀ + y xᵀ)`. Where `x` or `y` is not stored it is `wₖ − wₗ`.
@@ -112,16 +112,10 @@ impl Curvature {
         let mut cross = vec![0.0; c * c];
         mul_add(&self.vectors, d, v, c, &mut cross);
         let (mut plain, mut along) = (vec![0.0; c * c], vec![0.0; c * c]);
-        let laplacian = |m: &mut [f64], k: usize, l: usize, w: f64| {
-            m[k * c + k] += w;
-            m[l * c + l] += w;
-            m[k * c + l] -= w;
-            m[l * c + k] -= w;
-        };
         pairs(c, |pair, k, l| {
-            laplacian(&mut plain, k, l, self.scalar[pair]);
+            add_pair(&mut plain, c, k, l, self.scalar[pair]);
             let moved = cross[k * c + k] - cross[k * c + l] - cross[l * c + k] + cross[l * c + l];
-            laplacian(&mut along, k, l, self.sigma[pair] * moved);
+            add_pair(&mut along, c, k, l, self.sigma[pair] * moved);
         });
         mul_add(v, c, &plain, c, out);
         t_mul_add(&self.vectors, d, &along, c, out);

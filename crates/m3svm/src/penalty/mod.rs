@@ -247,6 +247,14 @@ pub(crate) fn by_class(w: &[f64], classes: usize) -> Vec<f64> {
     out
 }
 
+/// Adds `w(eₖ − eₗ)(eₖ − eₗ)ᵀ` to a c×c matrix.
+pub(crate) fn add_pair(m: &mut [f64], c: usize, k: usize, l: usize, w: f64) {
+    m[k * c + k] += w;
+    m[l * c + l] += w;
+    m[k * c + l] -= w;
+    m[l * c + k] -= w;
+}
+
 /// Calls `f(number, k, l)` for the pairs k < l in a fixed order.
 pub(crate) fn pairs(classes: usize, mut f: impl FnMut(usize, usize, usize)) {
     let mut number = 0;

@@ -7,9 +7,9 @@
 
 use super::Matrix;
 use super::dense::nth_largest;
-use super::over_classes::add_pair;
 use crate::kernel::{axpy, dot, t_mul_add};
 use crate::loss::Shape;
+use crate::penalty::add_pair;
 
 /// One row and vector over classes.
 #[derive(Clone, Copy)]

@@ -3,14 +3,7 @@
 
 use super::Matrix;
 use super::cholesky::{factor, solve_factored};
-
-/// Adds `w(eₖ − eₗ)(eₖ − eₗ)ᵀ`.
-pub(super) fn add_pair(m: &mut [f64], c: usize, k: usize, l: usize, w: f64) {
-    m[k * c + k] += w;
-    m[l * c + l] += w;
-    m[k * c + l] -= w;
-    m[l * c + k] -= w;
-}
+use crate::penalty::{add_pair, pairs};
 
 pub(super) fn trace(m: &[f64], c: usize) -> f64 {
     (0..c).map(|k| m[k * c + k]).sum()
@@ -23,7 +16,7 @@ pub(super) fn of_penalty(a: &Matrix<'_>) -> Vec<f64> {
     if a.penalty.scalar.is_empty() {
         return sum;
     }
-    crate::penalty::pairs(c, |pair, k, l| {
+    pairs(c, |pair, k, l| {
         let extra =
             a.penalty.diagonal.as_ref().map_or(0.0, |e| e[pair * d..(pair + 1) * d].iter().sum::<f64>() / d as f64);
         add_pair(&mut sum, c, k, l, a.penalty.scalar[pair] + extra);
@@ -31,17 +24,17 @@ pub(super) fn of_penalty(a: &Matrix<'_>) -> Vec<f64> {
     sum
 }
 
-/// Adds `ridge`, and some positive number along the mean of all classes, where centred steps have nothing.
-pub(super) fn make_definite(m: &mut [f64], c: usize, ridge: f64) {
+/// Adds `ridge`, and its mean diagonal entry along the mean of all classes, where centred steps have nothing; that entry.
+pub(super) fn make_definite(m: &mut [f64], c: usize, ridge: f64) -> f64 {
     let scale = trace(m, c) / c as f64 + ridge;
     (0..c).for_each(|k| m[k * c + k] += ridge);
     m.iter_mut().for_each(|m| *m += scale / c as f64);
+    scale
 }
 
 /// Inverse of a Laplacian plus `ridge` on the centred subspace (on the rest it is some positive number).
 pub(super) fn centred_inverse(mut m: Vec<f64>, c: usize, ridge: f64) -> Vec<f64> {
-    let scale = trace(&m, c) / c as f64 + ridge;
-    make_definite(&mut m, c, ridge);
+    let scale = make_definite(&mut m, c, ridge);
     let mut inverse = vec![0.0; c * c];
     if factor(&mut m, c) {
         for k in 0..c {
