@@ -14,6 +14,7 @@ import json
 import os
 import subprocess
 import tempfile
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -61,7 +62,9 @@ def main() -> None:
     before = None
     with tempfile.TemporaryDirectory() as folder:
         for rows in args.rows:
-            path = write_data(Path(folder), rows, args.features, args.classes)
+            # In a process of its own: the peak of a child begins with the memory of its parent.
+            with ProcessPoolExecutor(max_workers=1) as writer:
+                path = writer.submit(write_data, Path(folder), rows, args.features, args.classes).result()
             report, peak = measure(path, args.threads)
             size = path.stat().st_size
             growth = ""
