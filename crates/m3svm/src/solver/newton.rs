@@ -422,7 +422,8 @@ impl<'a> Path<'a> {
         let exactly = self.closing && matches!(loss.shape(), Shape::Star | Shape::Simplex);
         let most = if exactly { 0.02 * self.tol * self.value } else { f64::INFINITY };
         let fine = self.mu < PRECISE;
-        let rest = Rest { most, precise: exactly || fine, roughly: !fine && self.tol >= LOOSE };
+        let (precise, roughly) = (exactly || fine, !fine && self.tol >= LOOSE);
+        let rest = Rest { most, precise, roughly, easy: !self.proof };
         let Some(solve) = self.system.solve(&matrix, &self.grad, forcing, &rest, &mut self.step, go_on) else {
             return self.retry();
         };

@@ -157,18 +157,20 @@ impl Active {
 
     /// Allows more entries where iterating has cost more than factoring a system of twice the size will, and fewer where it was the
     /// other way round: exact hinges with small penalties have thousands of entries that matter, and a small share of them helps little.
-    /// Whether there may be more now.
-    pub(crate) fn adapt(&mut self, a: &Matrix<'_>, products: usize, product: f64) -> bool {
+    /// Whether there may be more now. `easy`: systems will not become harder.
+    pub(crate) fn adapt(&mut self, a: &Matrix<'_>, products: usize, product: f64, easy: bool) -> bool {
+        // Where harder systems come, entries that were let go are missed.
+        let share = if easy { 0.2 } else { 0.025 };
         let before = self.most;
         // Many products may be due to rounding in the preconditioner.
         self.rough_will_do = self.rough_will_do && products <= DOUBTFUL;
         let single = matches!(self.rows, Chosen::Single(_));
-        let (spent, easy) = (spent(products, product), self.prices(a, single).1);
+        let (spent, few) = (spent(products, product), self.prices(a, single).1);
         // A row of a simplex has one entry less than heavy classes.
         let full = 4 * self.entries.list.len() > self.most;
-        if products > easy && full {
+        if products > few && full {
             self.allow_more(a, spent, single);
-        } else if spent < 0.025 * self.factored(a, self.entries.list.len(), single) {
+        } else if spent < share * self.factored(a, self.entries.list.len(), single) {
             self.most = (self.most / 2).max(LEAST);
         }
         self.most > before

@@ -33,6 +33,10 @@ const EASY: usize = 12;
 /// Products from which on a system with a new G is too hard.
 const HARD: usize = 20;
 
+/// Products after which such a system is left to others. Far along the path, where warm starts join it, they can be hundreds, and other
+/// preconditioners need a few.
+const HOPELESS: usize = 32;
+
 /// Rows that weigh less than this share of the mean count as if their features varied as those of the others do, but each on its own.
 const LIGHT: f64 = 0.1;
 
@@ -49,6 +53,8 @@ pub(super) struct Correlated {
     moments: Vec<f32>,
     /// Whether it was made for this system.
     fresh: bool,
+    /// How often it was applied to this system.
+    applied: usize,
     /// Whether weights have begun to move, so that every system needs its own.
     moving: bool,
     /// U, c×c.
@@ -76,6 +82,7 @@ impl Correlated {
         Self {
             moments: Vec::new(),
             fresh: false,
+            applied: 0,
             moving: false,
             basis: Vec::new(),
             factors: Vec::new(),
@@ -86,6 +93,7 @@ impl Correlated {
     /// Whether it can be had for this matrix.
     pub(super) fn prepare(&mut self, a: &Matrix<'_>) -> bool {
         let c = a.risk.classes;
+        self.applied = 0;
         self.fresh = self.moving || self.moments.is_empty();
         if self.fresh {
             self.moments = moments(a);
@@ -116,8 +124,9 @@ impl Correlated {
         !(self.fresh && products > HARD)
     }
 
-    /// `out = M⁻¹·r`.
-    pub(super) fn apply(&mut self, a: &Matrix<'_>, r: &[f64], out: &mut [f64]) {
+    /// `out = M⁻¹·r`; `false` once that has been asked for too often.
+    pub(super) fn apply(&mut self, a: &Matrix<'_>, r: &[f64], out: &mut [f64]) -> bool {
+        self.applied += 1;
         let (c, width) = (a.risk.classes, width(a.risk));
         self.turned.resize(r.len(), 0.0);
         let basis = MatRef::from_row_major_slice(&self.basis, c, c);
@@ -127,6 +136,7 @@ impl Correlated {
         let columns = MatRef::from_column_major_slice(&self.turned, width, c);
         let out = MatMut::from_row_major_slice_mut(out, width, c);
         matmul(out, Accum::Replace, columns, basis.transpose(), 1.0, Par::Seq);
+        !(self.fresh && self.applied > HOPELESS)
     }
 }
 
@@ -198,9 +208,10 @@ fn diagonalised(sum: &[f64], mut base: Vec<f64>, c: usize) -> Option<(Vec<f64>, 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
+    use super::super::{Active, Rest, System};
     use super::*;
     use crate::features::Features;
-    use crate::kernel::dot;
+    use crate::kernel::{axpy, dot};
     use crate::loss::{Loss, SmoothHinge, TopKHinge};
     use crate::penalty::{Norm, Pairwise, Penalty, Ridge};
     use crate::{Dataset, Objective};
@@ -240,6 +251,37 @@ mod tests {
             let worst = v.iter().zip(&back).fold(0.0f64, |m, (v, b)| m.max((v - b).abs()));
             assert!(worst < 8.0 * 2e-3, "{worst:e}");
         });
+    }
+
+    /// Few rows that weigh much, each along its own pair of classes, are what it knows nothing of, and what the active entries know all about.
+    #[test]
+    fn a_system_that_is_too_hard_is_left_to_others() {
+        let random = |i: usize| ((i as f64 * 12.9898).sin() * 43758.5453).fract();
+        let (n, d, c) = (200, 80, 3);
+        let y: Vec<String> = (0..n).map(|i| (i % c).to_string()).collect();
+        let x: Vec<f64> = (0..n * d).map(random).collect();
+        let data = Dataset::from_labels(Features::dense(x, n, d).unwrap(), &y).unwrap();
+        let (loss, ridge) = (SmoothHinge { delta: 0.01 }, Ridge { lambda: 1e-4 });
+        let risk = Risk::new(&data, &loss, &ridge, 1e-6, true);
+        let z: Vec<f64> = (0..n * c).map(random).collect();
+        let mut h = vec![0.0; n * c];
+        loss.hessian_rows(&z, risk.y, &mut h);
+        let penalty = ridge.curvature(&vec![0.0; d * c], c, &[]);
+        let a = Matrix { risk: &risk, shape: Shape::Star, h: &h, penalty: &penalty };
+        let mut grad: Vec<f64> = (0..risk.dim()).map(random).collect();
+        risk.centre(&mut grad);
+        let mut system = System::new(&risk);
+        system.dense = None;
+        system.active = Some(Active::new(&risk));
+        system.early = Some(Correlated::new());
+        let rest = Rest { most: f64::INFINITY, precise: false, roughly: false, easy: true };
+        let (mut step, mut left) = (vec![0.0; grad.len()], vec![0.0; grad.len()]);
+        let solve = system.solve(&a, &grad, 1e-6, &rest, &mut step, &mut || true).unwrap();
+        assert!((HOPELESS..HOPELESS + 8).contains(&solve.products), "{}", solve.products);
+        assert!(system.early.is_none());
+        a.apply(&step, &mut left);
+        axpy(1.0, &grad, &mut left);
+        assert!(dot(&left, &left) <= 1e-6 * dot(&grad, &grad), "{:e}", dot(&left, &left) / dot(&grad, &grad));
     }
 
     /// Whatever it leaves out, conjugate gradients need it symmetric and positive.

@@ -73,6 +73,8 @@ pub(crate) struct Rest {
     pub(crate) precise: bool,
     /// Whether a factored matrix may come from sums in single precision.
     pub(crate) roughly: bool,
+    /// Whether no proof is to follow, whose systems would be harder than this one.
+    pub(crate) easy: bool,
 }
 
 impl Rest {
@@ -137,7 +139,14 @@ impl System {
             step.iter_mut().for_each(|s| *s = -*s);
             return step.iter().all(|s| s.is_finite()).then_some(Solve { products: 0 });
         }
-        let (mut products, good) = self.iterate(a, grad, forcing, rest, step, go_on)?;
+        let (mut products, mut good) = self.iterate(a, grad, forcing, rest, step, go_on)?;
+        let mut vain = 0;
+        if !good && self.early.take().is_some() {
+            vain = products;
+            let single = self.single.is_some();
+            self.active.iter_mut().for_each(|active| active.begin(a, vain, self.costs.product, single));
+            (products, good) = self.iterate(a, grad, forcing, rest, step, go_on)?;
+        }
         if !good && self.active.as_mut().is_some_and(Active::distrust) {
             products += self.iterate(a, grad, forcing, rest, step, go_on)?.0;
         }
@@ -149,7 +158,7 @@ impl System {
             }
             return step.iter().all(|s| s.is_finite()).then_some(Solve { products });
         }
-        let more = self.active.as_mut().is_some_and(|active| active.adapt(a, products, self.costs.product));
+        let more = self.active.as_mut().is_some_and(|active| active.adapt(a, products, self.costs.product, rest.easy));
         // Products in single precision cost half as much. A better preconditioner is tried first.
         let price = if self.single.is_some() { 0.5 } else { 1.0 };
         if !more && price * products as f64 > self.costs.break_even() {
@@ -157,7 +166,7 @@ impl System {
             self.active = None;
             self.single = None;
         }
-        step.iter().all(|s| s.is_finite()).then_some(Solve { products })
+        step.iter().all(|s| s.is_finite()).then_some(Solve { products: vain + products })
     }
 
     /// gᵀA⁻¹g with the matrix of the last system, if that is at hand as a factor.
@@ -186,7 +195,7 @@ impl System {
         self.dense.as_mut().is_some_and(Dense::distrust)
     }
 
-    /// Conjugate gradients with the preconditioner of the day; the number of products, and whether the preconditioner had digits enough.
+    /// Conjugate gradients with the preconditioner of the day; the number of products, and whether the preconditioner was good enough.
     fn iterate(
         &mut self,
         a: &Matrix<'_>,
@@ -210,7 +219,7 @@ impl System {
         let shaky = Cell::new(false);
         let early = &mut self.early;
         let mut invert = |r: &[f64], out: &mut [f64]| match early {
-            Some(early) => early.apply(a, r, out),
+            Some(early) => shaky.set(!early.apply(a, r, out) || shaky.get()),
             None => shaky.set(!active.apply(a, r, out) || shaky.get()),
         };
         let go_on = &mut || !shaky.get() && go_on();
