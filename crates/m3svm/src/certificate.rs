@@ -59,7 +59,8 @@ impl Certificate {
         let sum = sums.dual - error * sums.size;
         // Squares of all entries of the gradient are added up, one way or the other.
         let dearer = 1.0 + of_sum(loss_grad.len());
-        let bias = pay(dot(&loss_grad[m..], &loss_grad[m..]).sqrt(), error * sums.mass, risk.epsilon);
+        let slope = dot(&loss_grad[m..], &loss_grad[m..]).sqrt();
+        let bias = if risk.intercept { pay(slope, error * sums.mass, risk.epsilon) } else { 0.0 };
         let bound = |t: f64| t * sum - dearer * (terms.cost(t, risk.epsilon, error * sums.reach) + bias * t * t);
         // Concave in t. Near the optimum t = 1 is best; far from it a smaller t saves the bound from being useless.
         let mut best = bound(terms.limit);

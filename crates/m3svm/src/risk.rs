@@ -231,24 +231,34 @@ impl<'a> Risk<'a> {
 
     /// Dual value and gradient of the slopes that the dual state stands for; `None` if it stands for none.
     pub(crate) fn dual_pass(&self, dual: &[f64], grad: &mut [f64]) -> Option<LossSums> {
-        let (c, per) = (self.classes, self.loss.dual_len(self.classes));
+        let per = self.loss.dual_len(self.classes);
         let slopes =
             |i: usize, g: &mut [f64]| self.loss.dual_slopes(&dual[i * per..(i + 1) * per], self.y[i] as usize, g);
         // A state stands for slopes in all rows or in none.
-        if per == 0 || self.y.is_empty() || !slopes(0, &mut vec![0.0; c]) {
+        if per == 0 || self.y.is_empty() || !slopes(0, &mut vec![0.0; self.classes]) {
             return None;
         }
-        Some(self.pull_back(grad, |block, _, scratch, g| {
-            block.clone().zip(g.chunks_exact_mut(c)).for_each(|(i, g)| {
-                slopes(i, g);
-            });
+        Some(self.pull_back_slopes(grad, |i, g| {
+            slopes(i, g);
+        }))
+    }
+
+    /// The same of given slopes.
+    pub(crate) fn slopes_pass(&self, slopes: &[f64], grad: &mut [f64]) -> LossSums {
+        let c = self.classes;
+        self.pull_back_slopes(grad, |i, g| g.copy_from_slice(&slopes[i * c..(i + 1) * c]))
+    }
+
+    fn pull_back_slopes(&self, grad: &mut [f64], slopes: impl Fn(usize, &mut [f64]) + Sync) -> LossSums {
+        self.pull_back(grad, |block, _, scratch, g| {
+            block.clone().zip(g.chunks_exact_mut(self.classes)).for_each(|(i, g)| slopes(i, g));
             let mut sums = LossSums::default();
             scratch.values.clear();
             scratch.values.resize(block.len(), 0.0);
             self.add_dual(block.clone(), &[], &mut scratch.values, g, &mut sums);
             self.weigh(block, g);
             sums
-        }))
+        })
     }
 
     /// φ(t) = Σ ω ℓ(z + t·dz) and φ′(t).

@@ -19,7 +19,7 @@ use crate::reduce::Reduction;
 use crate::risk::Risk;
 use crate::scale::{Scaler, Scaling};
 use crate::scheme::{self, Scheme};
-use crate::solver::{AnySolver, Limits, Shared, Solution, Stop, Watch};
+use crate::solver::{AnySolver, DESCENT, Limits, Shared, Solution, Stop, Watch, rows};
 
 /// Most numbers in W: a dozen vectors of that size are needed at once.
 const MOST_WEIGHTS: usize = 50_000_000;
@@ -153,7 +153,7 @@ impl Spec {
         let training = Training {
             rows: data.rows(),
             problems: self.scheme.problems(data.classes().len()),
-            solver: solver.name().to_string(),
+            solver: solver.to_string(),
             stop: solution.stop,
             iterations: solution.iterations,
             evaluations: solution.evaluations,
@@ -228,7 +228,7 @@ impl Spec {
         data: &Dataset<'_>,
         start: Vec<f64>,
         watch: &mut Watch<'_>,
-    ) -> Result<(Solution, AnySolver)> {
+    ) -> Result<(Solution, &'static str)> {
         self.solve_with(data, start, None, watch)
     }
 
@@ -240,7 +240,7 @@ impl Spec {
         start: Vec<f64>,
         shared: &Shared,
         watch: &mut Watch<'_>,
-    ) -> Result<(Solution, AnySolver)> {
+    ) -> Result<(Solution, &'static str)> {
         self.solve_with(data, start, Some(shared), watch)
     }
 
@@ -250,7 +250,7 @@ impl Spec {
         start: Vec<f64>,
         shared: Option<&Shared>,
         watch: &mut Watch<'_>,
-    ) -> Result<(Solution, AnySolver)> {
+    ) -> Result<(Solution, &'static str)> {
         let proof = shared.is_none();
         if self.scheme != Scheme::Joint {
             let weights = self.row_weights(data)?;
@@ -278,13 +278,19 @@ impl Spec {
         task: &Task<'_>,
         start: Vec<f64>,
         watch: &mut Watch<'_>,
-    ) -> Result<(Solution, AnySolver)> {
+    ) -> Result<(Solution, &'static str)> {
         let full = self.risk(task, task.x);
         let solver = self.solver.resolve(&full);
         let max_iter = self.max_iter.unwrap_or(solver.default_max_iter());
         let limits = Limits { tol: self.tol, max_iter, seed: self.seed, proof: task.proof };
+        if self.solver == AnySolver::Auto && self.max_iter.is_none() && rows::suits(&full) {
+            // It cannot begin where others have ended, and what it gives up begins as if it had not been.
+            if let Some(found) = rows::minimize(&full, start.clone(), &limits, watch) {
+                return Ok((found, DESCENT));
+            }
+        }
         let Some(reduction) = Reduction::of(&full, &solver) else {
-            return Ok((solver.minimize(&full, start, &limits, watch)?, solver));
+            return Ok((solver.minimize(&full, start, &limits, watch)?, solver.name()));
         };
         let reduced = self.risk(task, reduction.features()).inexact(reduction.rounding());
         let start = reduction.project(&start, task.classes);
@@ -295,7 +301,7 @@ impl Spec {
         if task.proof {
             found.certificate = Certificate::new(full.value(&found.theta), found.certificate.lower_bound);
         }
-        Ok((found, solver))
+        Ok((found, solver.name()))
     }
 
     pub(crate) fn risk<'r>(&'r self, task: &'r Task<'r>, x: &'r Features<'r>) -> Risk<'r> {

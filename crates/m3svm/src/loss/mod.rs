@@ -5,6 +5,7 @@
 
 mod exponential;
 mod hinge;
+mod nearest;
 mod pairs;
 mod pairwise_logistic;
 mod smooth_hinge;
@@ -272,6 +273,12 @@ pub trait Loss: Send + Sync + std::fmt::Debug {
             let z = if z.is_empty() { z } else { &z[row.clone()] };
             *out = self.dual_value(z, y[i] as usize, *out, &dz[row]);
         }
+    }
+
+    /// Replaces `point` by the nearest slopes ∂ℓ/∂z that a row of class `y` can have. Only for shift-invariant losses whose −ℓ* is the sum
+    /// of the slopes of wrong classes, as that of hinges is; `false` (and whatever it likes in `point`) if this is none.
+    fn nearest_slopes(&self, _y: usize, _point: &mut [f64]) -> bool {
+        false
     }
 
     /// Replaces scores by class probabilities if the loss defines them; `false` if it does not.

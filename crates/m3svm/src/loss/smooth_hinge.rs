@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::hinge::{Hinge, followed_dual};
+use super::nearest;
 use super::pairs::{FAR, beyond_own, own_slopes, value_grad_pairs};
 use super::{Loss, Shape, classes};
 use crate::error::{Error, Result};
@@ -278,6 +279,14 @@ impl Loss for SmoothHinge {
         dz[y] = 0.0;
         dz[y] = -dz.iter().sum::<f64>();
         true
+    }
+
+    fn nearest_slopes(&self, y: usize, point: &mut [f64]) -> bool {
+        let known = self.delta == 0.0;
+        if known {
+            nearest::pair_slopes(y, point);
+        }
+        known
     }
 
     /// Σ_{k≠y} (αₖ + δ√(αₖ(1 − αₖ))), valid for any α in [0, 1] and so also for the slopes of a wider smoothing.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::hinge::Hinge;
+use super::nearest;
 use super::pairs::beyond_own;
 use super::top_mean::centre_rows;
 use super::{Loss, Shape, classes};
@@ -339,6 +340,14 @@ impl Loss for TopKHinge {
         dz.iter_mut().for_each(|p| *p *= beta / k);
         dz[y] = -dz.iter().sum::<f64>();
         true
+    }
+
+    fn nearest_slopes(&self, y: usize, point: &mut [f64]) -> bool {
+        let known = self.delta == 0.0 && !self.has_outer();
+        if known {
+            nearest::shares(y, point);
+        }
+        known
     }
 
     /// Σ_{j≠y} αⱼ plus what the smoothing adds,

@@ -112,6 +112,11 @@ pub trait Penalty: Send + Sync + std::fmt::Debug {
         None
     }
 
+    /// The number t, if R(W) = t‖W‖² for all class vectors that sum to zero.
+    fn ridge(&self, _classes: usize) -> Option<f64> {
+        None
+    }
+
     /// R with its kinks rounded off at radius τ; `None` if R has none.
     fn relaxed(&self, _tau: f64) -> Option<Box<dyn Penalty>> {
         None

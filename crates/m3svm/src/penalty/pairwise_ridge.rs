@@ -56,6 +56,10 @@ impl Penalty for PairwiseRidge {
         check_lambda(self.lambda)
     }
 
+    fn ridge(&self, classes: usize) -> Option<f64> {
+        Some((classes as f64 + 1.0) * self.lambda)
+    }
+
     fn curvature(&self, w: &[f64], classes: usize, _dual: &[f64]) -> Curvature {
         let count = classes * (classes - 1) / 2;
         let mut curvature =

@@ -48,6 +48,10 @@ impl Penalty for Ridge {
         check_lambda(self.lambda)
     }
 
+    fn ridge(&self, _classes: usize) -> Option<f64> {
+        Some(self.lambda)
+    }
+
     fn curvature(&self, w: &[f64], classes: usize, _dual: &[f64]) -> Curvature {
         Curvature::ridge(2.0 * self.lambda, w.len() / classes, classes)
     }

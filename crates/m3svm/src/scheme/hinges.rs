@@ -14,7 +14,7 @@ use crate::penalty::AnyPenalty;
 use crate::reduce::Reduction;
 use crate::risk::Risk;
 use crate::solver::sides::{self, Classes, Shared, Terms, WatchAll, descent};
-use crate::solver::{AnySolver, Limits, Newton, Progress, Solution, Stop};
+use crate::solver::{AnySolver, DESCENT, Limits, Newton, Progress, Solution, Stop};
 use crate::spec::Spec;
 
 /// Rows times problems that are solved at the same time. Each takes six numbers, so this is 200 MB.
@@ -45,16 +45,19 @@ impl<'a> Hinges<'a> {
         Some(Self { spec, data, weights, delta: hinge.delta, lambda, proof })
     }
 
-    /// Solves all problems. `start` has one column per scorer.
+    /// Solves all problems and says by which solver. `start` has one column per scorer.
     pub(super) fn solve(
         &self,
         sides: &[(usize, Option<usize>)],
         start: &[f64],
         tally: &Mutex<Tally<'_, '_>>,
-    ) -> Result<Vec<Solution>> {
+    ) -> Result<Vec<(Solution, &'static str)>> {
+        let newton = AnySolver::Newton(Newton {}).name();
+        let descends = self.spec.scheme == Scheme::OneVsRest && self.suits_descent(start);
+        let first = if descends { DESCENT } else { newton };
         let mut found = match self.spec.scheme {
             Scheme::OneVsOne if self.delta == 0.0 => self.solve_few_rows(sides, tally),
-            Scheme::OneVsRest if self.suits_descent(start) => self.descend(sides, tally),
+            _ if descends => self.descend(sides, tally),
             _ => vec![None; sides.len()],
         };
         let mut open = Vec::new();
@@ -68,9 +71,10 @@ impl<'a> Hinges<'a> {
                 _ => open.push(Problem { number, side, start: given() }),
             }
         }
+        let mut found: Vec<_> = found.into_iter().map(|part| part.map(|part| (part, first))).collect();
         let numbers: Vec<usize> = open.iter().map(|problem| problem.number).collect();
         for (number, part) in numbers.into_iter().zip(self.solve_reduced(open, tally)?) {
-            found[number] = Some(part);
+            found[number] = Some((part, newton));
         }
         Ok(found.into_iter().flatten().collect())
     }

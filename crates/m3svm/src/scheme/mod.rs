@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::features::Features;
 use crate::loss::Loss;
 use crate::penalty::{AnyPenalty, pairs};
-use crate::solver::{AnySolver, Newton, Progress, Solution, Stop, Watch};
+use crate::solver::{DESCENT, Progress, Solution, Stop, Watch};
 use crate::spec::{Spec, Task};
 use hinges::Hinges;
 
@@ -85,15 +85,12 @@ pub(crate) fn solve(
     start: &[f64],
     proof: bool,
     watch: &mut Watch<'_>,
-) -> Result<(Solution, AnySolver)> {
+) -> Result<(Solution, &'static str)> {
     let sides = spec.scheme.sides(data.classes().len());
     let columns = sides.len();
     let tally = Mutex::new(Tally::new(spec, data, weights, &sides, watch));
-    let parts: Vec<Result<(Solution, AnySolver)>> = match Hinges::of(spec, data, weights, proof) {
-        Some(hinges) => {
-            let newton = AnySolver::Newton(Newton {});
-            hinges.solve(&sides, start, &tally)?.into_iter().map(|part| Ok((part, newton))).collect()
-        }
+    let parts: Vec<Result<(Solution, &'static str)>> = match Hinges::of(spec, data, weights, proof) {
+        Some(hinges) => hinges.solve(&sides, start, &tally)?.into_iter().map(Ok).collect(),
         None => sides
             .par_iter()
             .enumerate()
@@ -111,7 +108,7 @@ pub(crate) fn solve(
         iterations: 0,
         evaluations: 0,
     };
-    let mut solver = spec.solver;
+    let mut solver = spec.solver.name();
     for (number, part) in parts.into_iter().enumerate() {
         let (part, ran) = part?;
         all.theta.iter_mut().skip(number).step_by(columns).zip(&part.theta).for_each(|(all, own)| *all = *own);
@@ -121,7 +118,10 @@ pub(crate) fn solve(
         all.iterations += part.iterations;
         all.evaluations += part.evaluations;
         all.stop = worse(all.stop, part.stop);
-        solver = ran;
+        // Descent may leave some problems to Newton, which then did most of the work.
+        if number == 0 || solver == DESCENT {
+            solver = ran;
+        }
     }
     // What is asked for is a proof for the sum; a part may fall a little short of its own.
     if all.certificate.relative_gap().is_some_and(|gap| gap <= spec.tol) {
@@ -139,7 +139,7 @@ fn solve_side(
     start: &[f64],
     proof: bool,
     watch: &mut Watch<'_>,
-) -> Result<(Solution, AnySolver)> {
+) -> Result<(Solution, &'static str)> {
     let takes_part = |k: u32| against.is_none_or(|l| k as usize == speaks_for || k as usize == l);
     let rows: Vec<u32> = (0..data.rows() as u32).filter(|&i| takes_part(data.y()[i as usize])).collect();
     let y: Vec<u32> = rows.iter().map(|&i| u32::from(data.y()[i as usize] as usize == speaks_for)).collect();
@@ -147,7 +147,7 @@ fn solve_side(
         let certificate = Certificate { objective: 0.0, lower_bound: Some(0.0) };
         let nothing = vec![0.0; start.len()];
         let found = Solution { theta: nothing, certificate, stop: Stop::Converged, iterations: 0, evaluations: 0 };
-        return Ok((found, spec.solver));
+        return Ok((found, spec.solver.name()));
     }
     let x: Cow<'_, Features<'_>> = match against {
         None => Cow::Borrowed(data.x()),

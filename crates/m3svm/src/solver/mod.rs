@@ -6,6 +6,7 @@ mod lbfgs;
 mod line_search;
 mod newton;
 mod proximal;
+pub(crate) mod rows;
 pub(crate) mod sides;
 mod system;
 
@@ -52,6 +53,9 @@ impl Stop {
         }
     }
 }
+
+/// What reports call the descents in the dual that `auto` tries first where they are at their best.
+pub(crate) const DESCENT: &str = "descent";
 
 /// Where a solver stands.
 #[derive(Clone, Copy, Debug)]

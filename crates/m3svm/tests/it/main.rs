@@ -7,6 +7,7 @@ mod compare;
 mod conic;
 mod convergence;
 mod custom;
+mod descent;
 mod gradients;
 mod invariance;
 mod large;

@@ -108,8 +108,10 @@ impl Terms<'_> {
         let error = of_sum(depth) + self.inexact;
         let dual = sums.dual - of_sum(self.weights.len()) * sums.size;
         let (w, b) = loss_grad.split_at(self.features(loss_grad));
-        let cost = pay(dot(w, w).sqrt(), error * sums.reach, self.lambda + self.epsilon)
-            + pay(dot(b, b).sqrt(), error * sums.mass, self.epsilon);
+        let mut cost = pay(dot(w, w).sqrt(), error * sums.reach, self.lambda + self.epsilon);
+        if self.intercept {
+            cost += pay(dot(b, b).sqrt(), error * sums.mass, self.epsilon);
+        }
         let cost = (1.0 + of_sum(w.len())) * cost;
         let t = if cost > 0.0 { (dual / (2.0 * cost)).clamp(0.0, 1.0) } else { 1.0 };
         let bound = t * dual - t * t * cost;
