@@ -18,7 +18,7 @@ use rayon::prelude::*;
 use super::Matrix;
 use super::cholesky::{Rough, factor, solve_factored};
 use super::chosen::Chosen;
-use super::entries::{Entries, Entry};
+use super::entries::{Entries, Entry, count};
 use super::over_classes::{centred_inverse, of_penalty, trace};
 use super::single::Single;
 use crate::kernel::{axpy, dot};
@@ -169,7 +169,8 @@ impl Active {
         // A row of a simplex has one entry less than heavy classes.
         let full = 4 * self.entries.list.len() > self.most;
         if products > few && full {
-            self.allow_more(a, spent, single);
+            let (now, light) = (self.entries.list.len(), self.light(a));
+            self.allow_more(a, spent, single, |most| count(a, most, light).max(now));
         } else if spent < share * self.factored(a, self.entries.list.len(), single) {
             self.most = (self.most / 2).max(LEAST);
         }
@@ -178,14 +179,16 @@ impl Active {
 
     /// Allows as many entries for the first system as seem worth it after one that took so many products without them.
     pub(crate) fn begin(&mut self, a: &Matrix<'_>, products: usize, product: f64, single: bool) {
-        self.allow_more(a, spent(products, product), single);
+        // While all entries weigh the same, none are counted as heavy.
+        self.allow_more(a, spent(products, product), single, |most| most);
     }
 
-    fn allow_more(&mut self, a: &Matrix<'_>, spent: f64, single: bool) {
+    /// `entries`: how many there will be if so many are allowed.
+    fn allow_more(&mut self, a: &Matrix<'_>, spent: f64, single: bool, entries: impl Fn(usize) -> usize) {
         if super::many_rows(a.risk) {
             return;
         }
-        while 2 * self.most <= HARDEST && spent > self.factored(a, 2 * self.most, single) {
+        while 2 * self.most <= HARDEST && spent > self.factored(a, entries(2 * self.most), single) {
             self.most *= 2;
         }
     }
@@ -432,6 +435,10 @@ mod tests {
             active.prepare(&a, None, true);
             assert!(active.entries.list.len() >= n * (c - 1), "{shape:?}: {}", active.entries.list.len());
             assert!(active.apply(&a, &product, &mut back));
+            for most in [3, 9, 20, 1000] {
+                active.entries.choose(&a, most, 0.1);
+                assert_eq!(count(&a, most, 0.1), active.entries.list.len(), "{shape:?} {most}");
+            }
             let worst = v.iter().zip(&back).fold(0.0f64, |m, (v, b)| m.max((v - b).abs()));
             assert!(worst < 1e-9, "{shape:?}: {worst:e}");
         }

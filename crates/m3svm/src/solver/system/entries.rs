@@ -169,6 +169,21 @@ impl Entry {
     }
 }
 
+/// How many entries [`Entries::choose`] would take. A simplex has one less than heavy classes, so that there are often far fewer than `most`.
+pub(super) fn count(a: &Matrix<'_>, most: usize, light: f64) -> usize {
+    let (c, cut) = (a.risk.classes, cut(a, most, light));
+    let heavy = |h: &[f64]| h.iter().filter(|h| **h > cut).count();
+    let simplex = |h: &[f64]| heavy(h).saturating_sub(1);
+    let line = |h: &[f64]| usize::from(line_weight(&h[..c], h[c]) > cut);
+    let rows = a.h.chunks_exact(a.shape.len(c));
+    match a.shape {
+        Shape::Star => heavy(a.h),
+        Shape::Simplex => rows.map(simplex).sum(),
+        Shape::SimplexAndLine => rows.map(|h| simplex(&h[..c]) + line(&h[c..])).sum(),
+        Shape::Dense => 0,
+    }
+}
+
 /// The sum of the curvature of all rows, c×c.
 pub(super) fn sum(a: &Matrix<'_>) -> Vec<f64> {
     Entries::default().divide(a, f64::INFINITY)
