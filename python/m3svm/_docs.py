@@ -39,7 +39,8 @@ _OF_SOME_METHODS = {
 }
 
 _SOLVERS = """{"auto", "newton", "lbfgs", "adam"}, default="auto"
-    How the objective is minimised; "auto" estimates which of the next two is cheaper."""
+    How the objective is minimised; "auto" estimates which of the next two is cheaper. Exact hinges on sparse rows
+    without an intercept are first tried by descent in the dual."""
 _SOLVERS_OF_LASSO = """{"auto", "proximal"}, default="auto"
     How the objective is minimised; both are the same here."""
 

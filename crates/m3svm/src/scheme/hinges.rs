@@ -120,7 +120,7 @@ impl<'a> Hinges<'a> {
                 let now = Progress { inner: true, ..tally.parts[number] };
                 tally.step(number, &now).is_continue()
             };
-            let part = descent::solve(x, &lengths, &signs, &terms, (self.spec.tol, self.spec.seed), &go_on);
+            let part = descent::solve(x, &lengths, &signs, &terms, self.spec.tol, &go_on);
             let proven = part.stop == Stop::Converged;
             let mut tally = tally();
             let _ = tally.step(number, &Progress { inner: !proven, ..progress(&part) });

@@ -1,5 +1,6 @@
 //! How the objective is minimised. [`Newton`] follows the primal-dual path and [`Proximal`] finds the zeros of the lasso; both use the
-//! structure of [`crate::Risk`]. [`Lbfgs`] and [`Adam`] see an [`crate::Objective`] and nothing else.
+//! structure of [`crate::Risk`]. [`Lbfgs`] and [`Adam`] see an [`crate::Objective`] and nothing else. Where a [`crate::Spec`] asks for
+//! [`AnySolver::Auto`], exact hinges on sparse rows without an intercept are first tried by descent in the dual (`rows`, `sides`).
 
 mod adam;
 mod lbfgs;

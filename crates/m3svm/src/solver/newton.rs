@@ -260,7 +260,7 @@ impl<'a> Path<'a> {
     /// Value, gradient and certificate at the current point.
     fn evaluate(&mut self) {
         // The next step squares the distance to the optimum, roughly: farther away than this a bound is not worth its price yet.
-        let within = |share: f64| self.proof && self.decrement <= (share * self.tol.sqrt()).min(3e-4) * self.value;
+        let within = |share: f64| self.proof && self.decrement <= (share * self.tol.sqrt()).min(0.03) * self.value;
         let (near, hopeful) = (within(0.03), within(0.05));
         // On the way, bounds are asked for earlier: the smoothing itself may be what keeps the gap open.
         let bounded = near || (self.proof && !self.at_end && self.decrement <= 1e-3 * self.value);

@@ -42,12 +42,13 @@ pub(crate) fn solve(
     lengths: &[f64],
     signs: &[f64],
     terms: &Terms<'_>,
-    (tol, seed): (f64, u64),
+    tol: f64,
     go_on: &dyn Fn() -> bool,
 ) -> Solution {
     let mut room = features::Room::default();
     let mut descent = Descent::new(x.block(0..x.rows(), &mut room), x.cols(), signs, terms, lengths);
-    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    // Always the same: no seed should change what is found, not even in its last digits.
+    let mut random = ChaCha8Rng::seed_from_u64(0);
     let found = |descent: &Descent<'_>| {
         let beta: Vec<f64> = descent.a.iter().zip(signs).map(|(a, s)| a * s).collect();
         let (certificate, theta) = prove(terms, lengths, &beta, 0.0, &[x], signs);

@@ -176,7 +176,7 @@ impl Side {
     pub(super) fn look(&mut self, shared: &Shared<'_>, lengths: &[f64]) {
         let width = self.width(shared);
         // The same thresholds as for joint problems: farther away than this a bound is not worth its price.
-        let near = (0.03 * shared.tol.sqrt()).min(3e-4) * self.value;
+        let near = (0.03 * shared.tol.sqrt()).min(0.03) * self.value;
         if self.at_end && self.decrement < near {
             self.polish_intercept(shared, width, 0.01 * shared.tol * self.value);
         }

@@ -257,7 +257,7 @@ proptest! {
         let terms = Terms { weights: weights.into(), delta: 0.0, lambda, epsilon, intercept: false, inexact: 0.0 };
         let signs: Vec<f64> = y.iter().map(|y| if *y == 0 { 1.0 } else { -1.0 }).collect();
         let tol = 1e-8;
-        let found = descent::solve(&x, &x.lengths(), &signs, &terms, (tol, 0), &|| true);
+        let found = descent::solve(&x, &x.lengths(), &signs, &terms, tol, &|| true);
         let shared = Shared { x: &x, terms, tol };
         let limits = Limits { tol, max_iter: 500, seed: 0, proof: true };
         let start = vec![0.0; shared.width()];
