@@ -9,9 +9,14 @@ pub(super) fn shares(y: usize, point: &mut [f64]) {
         #[inline(always)]
         || {
             point[y] += 1.0;
+            // From the largest, so that sums are not larger than what they decide.
+            let top = largest(point);
+            for v in point.iter_mut() {
+                *v -= top;
+            }
             // Each round leaves out those that the last t made negative, so that t only rises (Michelot 1986). It begins where the largest
-            // would be 1.
-            let (mut t, mut kept) = (largest(point) - 1.0, 0.0);
+            // would be 1. Rounding must not let it fall, or those that are left out come back, for ever.
+            let (mut t, mut kept) = (-1.0, f64::INFINITY);
             loop {
                 let (mut total, mut count) = (-1.0, 0.0);
                 for v in point.iter() {
@@ -19,7 +24,7 @@ pub(super) fn shares(y: usize, point: &mut [f64]) {
                     total += if stays { *v } else { 0.0 };
                     count += if stays { 1.0 } else { 0.0 };
                 }
-                if count == kept || count == 0.0 {
+                if count >= kept || count == 0.0 || total <= t * count {
                     break;
                 }
                 (t, kept) = (total / count, count);
@@ -120,6 +125,20 @@ mod tests {
                 let mut again = nearest.clone();
                 loss.nearest_slopes(y, &mut again);
                 prop_assert!(again.iter().zip(&nearest).all(|(a, b)| (a - b).abs() < 1e-12), "{again:?} {nearest:?}");
+            }
+        }
+    }
+
+    /// Where numbers are so large, or so alike, that rounding decides which of them stay.
+    #[test]
+    fn shares_of_ties_are_found_whatever_their_size() {
+        for (size, c) in [1.0, 1e3, 1e9, 2e12, 1e16].into_iter().flat_map(|size| (2..40).map(move |c| (size, c))) {
+            for spread in [0.0, 1e-16, 3e-16, 1e-12, 1e-9] {
+                let mut point: Vec<f64> = (0..c).map(|k| size * (1.0 + spread * (k * 7 % 5) as f64)).collect();
+                super::shares(0, &mut point);
+                let paid = -point[0];
+                assert!((-1e-12..1.0 + 1e-12).contains(&paid), "{size} {c} {spread}: {point:?}");
+                assert!(point[1..].iter().all(|slope| (0.0..=1.0).contains(slope)), "{size} {c} {spread}: {point:?}");
             }
         }
     }
