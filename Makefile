@@ -9,12 +9,14 @@ export PATH := $(TOOLS)/bin:$(PATH)
 VENV := $(CURDIR)/target/venv
 # PyTorch, in an environment of its own, with python/constraints-torch.txt as well.
 TORCH := $(CURDIR)/target/venv-torch
+# Spark, which wants an older pandas, in one too, with python/constraints-spark.txt.
+SPARK := $(CURDIR)/target/venv-spark
 # What it takes there, and while it is fetched.
 TORCH_GB := 9
 # Made by `make stubs`.
 STUB := python/m3svm/_core.pyi
 # What is formatted and linted there.
-PYTHON_FOLDERS := python docs/python examples/python
+PYTHON_FOLDERS := python docs/python examples/python fuzz/python
 # What is tested from Rust.
 RUST := --workspace --exclude m3svm-python
 # The bindings are checked without an interpreter: they are the same for all of them.
@@ -23,20 +25,31 @@ WITHOUT_PYTHON := PYO3_NO_PYTHON=1 PYO3_BUILD_EXTENSION_MODULE=1
 # What is behind CUDA is checked with everything else; that needs no CUDA. Tests are built without: it would cost them minutes.
 CUDA := --features m3svm-deep/cuda
 
+# Inputs per target, and rounds at the border of Python, where there is little time.
+FUZZ_RUNS := 200000
+FUZZ_SEED := 1
+FUZZ_ROUNDS := 1500
+
 EXAMPLES := quickstart custom_loss from_file
 
-.PHONY: help test test-rust test-python test-wheel test-torch python-build stubs stubs-made docs examples check fmt-check clippy doc deny deny-tool python-check bench bench-rivals bench-python bench-selection fmt
+.PHONY: help test test-rust test-python test-wheel test-torch test-spark python-build stubs stubs-made docs examples check fmt-check clippy doc deny deny-tool python-check bench bench-atlas bench-rivals bench-python bench-selection fingerprint fmt fuzz fuzz-short attack faults
 
 help:
 	@echo "make test    all tests, doc tests and examples"
 	@echo "make test-torch        the losses for PyTorch, which is fetched (3 GB); afterwards a part of make test"
+	@echo "make test-spark        the estimator for Spark, which is fetched (0.5 GB) and needs Java 17"
+	@echo "make faults  kills, signals, full disks and broken pipes at random moments; MINUTES=10 goes on for longer"
 	@echo "make check   formatting, lints, documentation, licences and advisories"
 	@echo "make docs    the documentation of the Python package, in target/docs"
 	@echo "make stubs   write the types of the extension module anew, after a change of its functions"
 	@echo "make fmt     format the code"
+	@echo "make fuzz MINUTES=14   throw damaged inputs at every reader and parser; TARGET=csv picks one, RUNS=1000000 counts inputs"
+	@echo "make bench-atlas       compare speed on a grid of made shapes of data with the best of the others"
 	@echo "make bench-python      compare the Python package with scikit-learn, LIBLINEAR and gensvm"
 	@echo "make bench-selection   compare a search for lambda and p with the same fits in a loop"
 	@echo "make bench-rivals      compare speed with LIBLINEAR, LIBSVM and scikit-learn on the methods they share"
+	@echo "make fingerprint       a hash of the bits of some 200 fits, to compare before and after a change"
+	@echo "make attack  try to get below lower bounds; COUNT=100000 SEED=1 says how often and where"
 	@echo "make bench   compare speed with SciPy and Adam; ARGS='--sets glass' picks data sets"
 
 # With PyTorch where it has been fetched.
@@ -51,9 +64,14 @@ test-rust:
 	fi
 	@$(MAKE) --no-print-directory examples
 
-# Without -p, so that features (and with them the built dependencies) are those of the tests.
+# Built with the packages of the tests: `cargo run` would choose other features, and build large dependencies again.
 examples:
-	@set -e; for name in $(EXAMPLES); do echo "example $$name"; cargo run --quiet --locked --example $$name; done
+	cargo build --quiet --locked $(RUST) $(addprefix --example ,$(EXAMPLES))
+	@set -e; for name in $(EXAMPLES); do echo "example $$name"; $${CARGO_TARGET_DIR:-target}/debug/examples/$$name; done
+
+# Part of the tests, but for longer and with its counts. With the features of the other tests, so that nothing is built again.
+faults:
+	M3SVM_FAULT_MINUTES=$(or $(MINUTES),0.7) cargo test $(RUST) --locked --quiet --test faults -- --nocapture
 
 # Models are exchanged with the program if `test-rust` has built it.
 test-python: python-build stubs-made
@@ -94,6 +112,22 @@ test-torch: python-build
 	else \
 		echo "LEFT OUT: the losses for PyTorch were not tested, because it could not be installed (see above)"; \
 	fi
+
+# Without Java the tests say that they were left out.
+test-spark: python-build
+	@if $(MAKE) --no-print-directory $(SPARK)/ready; then \
+		set -ex; export PYTHONPATH=$(CURDIR)/python; \
+		$(SPARK)/bin/python -m pytest --quiet python/tests/test_spark.py; \
+	else \
+		echo "LEFT OUT: Spark was not tested, because it could not be installed (see above)"; \
+	fi
+
+$(SPARK)/ready: python/constraints.txt python/constraints-spark.txt
+	$(PYTHON) -m venv --clear $(SPARK)
+	grep -v '^pandas==' python/constraints.txt >$(SPARK)/constraints.txt
+	$(SPARK)/bin/pip install --quiet --disable-pip-version-check --constraint $(SPARK)/constraints.txt \
+		--constraint python/constraints-spark.txt pytest scikit-learn pyarrow pandas pyspark
+	touch $@
 
 # Without dependencies, since those of torch are larger than what it takes to import it.
 $(TORCH)/ready: python/constraints.txt python/constraints-torch.txt
@@ -147,6 +181,17 @@ deny-tool:
 	@command -v cargo-deny >/dev/null || \
 		cargo install cargo-deny --version $(DENY_VERSION) --locked --debug --no-default-features --root $(TOOLS)
 
+.PHONY: fuzz fuzz-short
+
+# Guided by the code that inputs reach; built for that in target/fuzz, where findings are kept too.
+fuzz: python-build
+	MINUTES=$(MINUTES) RUNS=$(RUNS) TARGET=$(TARGET) fuzz/run
+
+# With what the tests have built: random damage, the same in every run.
+fuzz-short: python-build
+	M3SVM_FUZZ_RUNS=$(FUZZ_RUNS) M3SVM_FUZZ_SEED=$(FUZZ_SEED) cargo test $(RUST) --locked --test short -- --test-threads 2
+	$(VENV)/bin/python fuzz/python/border.py --rounds $(FUZZ_ROUNDS)
+
 .venv/ready: bench/requirements.txt
 	$(PYTHON) -m venv .venv
 	.venv/bin/pip install --quiet --requirement bench/requirements.txt
@@ -160,6 +205,12 @@ bench-rivals: .venv/ready
 	VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin develop --quiet --release
 	.venv/bin/python bench/rivals.py --out target/rivals.jsonl $(ARGS)
 
+# Shapes of data instead of data sets; a day for all of them, minutes with ARGS=--small. Goes on where an interrupted run stood.
+bench-atlas: .venv/ready
+	VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin develop --quiet --release --locked
+	.venv/bin/python bench/atlas.py --out target/atlas.jsonl $(ARGS)
+	.venv/bin/python bench/atlas.py --out target/atlas.jsonl --report target/ATLAS.md --picture target/atlas.svg
+
 # Single precision, unseen rows and gensvm. Goes on where an interrupted run stood.
 bench-python: .venv/ready
 	VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin develop --quiet --release --locked
@@ -167,6 +218,17 @@ bench-python: .venv/ready
 
 bench-selection:
 	cargo run --release --locked -p m3svm --example selection -- $(ARGS)
+
+# One line per fit with a hash of its bits: a change that is to change no result is run before and after it.
+fingerprint:
+	cargo run --quiet --locked -p m3svm --example fingerprint
+
+# How many problems are attacked, three bounds each, and which ones.
+COUNT ?= 2000
+SEED ?= 1
+
+attack:
+	M3SVM_ATTACKS=$(COUNT) M3SVM_SEED=$(SEED) cargo test --release --locked -p m3svm --test it -- --nocapture --exact attack::no_attack_gets_below_a_bound
 
 fmt: $(VENV)/ready
 	cargo fmt --all

@@ -50,7 +50,11 @@ class Late(Exception):
 
 def child(arguments: list[str], limit: float) -> Iterator[dict[str, Any]]:
     """The lines of one `rival_fits.py`; ended as soon as a fit takes longer than the limit."""
-    command = [sys.executable, str(HERE / "rival_fits.py"), *arguments]
+    return child_of([sys.executable, str(HERE / "rival_fits.py"), *arguments], limit)
+
+
+def child_of(command: list[str], limit: float) -> Iterator[dict[str, Any]]:
+    """The lines of a program that says when it begins a fit; ended as soon as one takes longer than the limit."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     lines: queue.Queue[str] = queue.Queue()
     errors: list[str] = []

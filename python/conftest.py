@@ -11,6 +11,8 @@ import pytest
 
 # The losses for PyTorch cannot be imported without it; their tests say that they were left out.
 collect_ignore_glob = [] if find_spec("torch") else ["m3svm/torch/*"]
+# Nor can what needs Spark.
+collect_ignore_glob += [] if find_spec("pyspark") else ["m3svm/spark/*"]
 # Nor can the kernel without Triton.
 collect_ignore_glob += [] if find_spec("triton") else ["m3svm/torch/_kernel.py"]
 # Before anything imports matplotlib.

@@ -15,7 +15,7 @@ os.environ["MPLBACKEND"] = "Agg"
 
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.datasets import load_digits, load_wine
 from sklearn.model_selection import train_test_split
 
 from m3svm import M3SVMClassifier, M3SVMClassifierCV
@@ -34,21 +34,6 @@ def hinge() -> plt.Figure:
         x = 1 - lead
         ax.plot(lead, (x + np.sqrt(x**2 + delta**2)) / 2, style, color=colour, label=f"δ = {delta:g}")
     ax.set(xlabel="lead over a wrong class", ylabel="loss")
-    ax.grid(color="0.9")
-    ax.legend()
-    return figure
-
-
-def powers() -> plt.Figure:
-    """The margins of all pairs as p grows."""
-    iris = load_iris()
-    values = np.arange(1, 16.5, 0.5)
-    margins = [M3SVMClassifier(p=p, scale="standard").fit(iris.data, iris.target).margins_ for p in values]
-    figure, ax = plt.subplots(figsize=(5.5, 3.5), layout="constrained")
-    for (k, l), colour, style in zip(((0, 1), (0, 2), (1, 2)), COLOURS, STYLES, strict=True):
-        names = f"{iris.target_names[k]}, {iris.target_names[l]}"
-        ax.plot(values, [m[k, l] for m in margins], style, color=colour, label=names)
-    ax.set(xlabel="p", ylabel="margin", title="Margins of iris species, λ = 0.001")
     ax.grid(color="0.9")
     ax.legend()
     return figure
@@ -97,7 +82,6 @@ def regions() -> plt.Figure:
 
 FIGURES = {
     "hinge": hinge,
-    "powers": powers,
     "convergence": convergence,
     "margin_matrix": margin_matrix,
     "path_lines": lambda: path("lines"),

@@ -47,7 +47,7 @@ def main() -> None:
 
         folder = Path(sys.argv[1])
         folder.mkdir(parents=True, exist_ok=True)
-        PathDisplay.from_estimator(search).figure_.savefig(folder / "path.png")
+        PathDisplay.from_estimator(search, kind="lines").figure_.savefig(folder / "path.png")
         PathDisplay.from_estimator(search, kind="heatmap").figure_.savefig(folder / "path_table.png")
         MarginMatrixDisplay.from_estimator(search).figure_.savefig(folder / "margins.png")
 

@@ -32,47 +32,87 @@ if TYPE_CHECKING:
     from ._decomposed import OneVsOneSVMClassifier, OneVsRestSVMClassifier
     from ._hinge import M3SVMClassifier, MSVMClassifier, WestonWatkinsClassifier
     from ._logistic import ISM3Classifier, MultinomialLogisticRegression, PairwiseLogisticRegression
+    from ._memory import memory_budget, set_memory_budget
     from ._model_file import load
-    from ._search import M3SVMClassifierCV
+    from ._onnx_pipelines import register_skl2onnx
+    from ._searches import (
+        CrammerSingerClassifierCV,
+        ISM3ClassifierCV,
+        M3SVMClassifierCV,
+        MSVMClassifierCV,
+        MultinomialLogisticRegressionCV,
+        OneVsOneSVMClassifierCV,
+        OneVsRestSVMClassifierCV,
+        PairwiseLogisticRegressionCV,
+        SparseMultinomialLogisticRegressionCV,
+        TopKSVMClassifierCV,
+        WestonWatkinsClassifierCV,
+    )
     from ._sparse import SparseMultinomialLogisticRegression
     from ._top import CrammerSingerClassifier, TopKSVMClassifier
 
 __all__ = [
     "CrammerSingerClassifier",
+    "CrammerSingerClassifierCV",
     "ISM3Classifier",
+    "ISM3ClassifierCV",
     "M3SVMClassifier",
     "M3SVMClassifierCV",
     "MSVMClassifier",
+    "MSVMClassifierCV",
     "MultinomialLogisticRegression",
+    "MultinomialLogisticRegressionCV",
     "OneVsOneSVMClassifier",
+    "OneVsOneSVMClassifierCV",
     "OneVsRestSVMClassifier",
+    "OneVsRestSVMClassifierCV",
     "PairwiseLogisticRegression",
+    "PairwiseLogisticRegressionCV",
     "SparseMultinomialLogisticRegression",
+    "SparseMultinomialLogisticRegressionCV",
     "TopKSVMClassifier",
+    "TopKSVMClassifierCV",
     "WestonWatkinsClassifier",
+    "WestonWatkinsClassifierCV",
     "__version__",
     "load",
+    "memory_budget",
     "plots",
+    "register_skl2onnx",
+    "set_memory_budget",
 ]
 
 # Where the names above are. They are imported when they are first asked for, since all of them need scikit-learn: that alone takes
 # several times as long to import as NumPy.
 _HOMES = {
     "CrammerSingerClassifier": "_top",
+    "CrammerSingerClassifierCV": "_searches",
     "ISM3Classifier": "_logistic",
+    "ISM3ClassifierCV": "_searches",
     "M3SVMClassifier": "_hinge",
-    "M3SVMClassifierCV": "_search",
+    "M3SVMClassifierCV": "_searches",
     "MSVMClassifier": "_hinge",
+    "MSVMClassifierCV": "_searches",
     "MultinomialLogisticRegression": "_logistic",
+    "MultinomialLogisticRegressionCV": "_searches",
     "OneVsOneSVMClassifier": "_decomposed",
+    "OneVsOneSVMClassifierCV": "_searches",
     "OneVsRestSVMClassifier": "_decomposed",
+    "OneVsRestSVMClassifierCV": "_searches",
     "PairwiseLogisticRegression": "_logistic",
+    "PairwiseLogisticRegressionCV": "_searches",
     "SparseMultinomialLogisticRegression": "_sparse",
+    "SparseMultinomialLogisticRegressionCV": "_searches",
     "TopKSVMClassifier": "_top",
+    "TopKSVMClassifierCV": "_searches",
     "WestonWatkinsClassifier": "_hinge",
+    "WestonWatkinsClassifierCV": "_searches",
     "__version__": "_core",
     "load": "_model_file",
+    "memory_budget": "_memory",
     "plots": "plots",
+    "register_skl2onnx": "_onnx_pipelines",
+    "set_memory_budget": "_memory",
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,20 +14,19 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ._core import Model, fit
-from ._data import TrainingData, class_names, features, training_data
+from ._core import Frame, Model, fit
+from ._data import TrainingData, class_names, class_weight_by_name, features, label_kind, training_data
 from ._export import Exports
 from ._parameters import Parameters
 from ._probability import probabilities_at, temperature_by_cross_validation
 from ._progress import ProgressLine, warn_of_missing_probabilities, warn_unless_converged
-from ._settings import Settings
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
+from ._settings import Preparation, Settings
+from ._solution import OfSolution, as_state, from_state
+from ._typing import Self
 
 ClassWeight = dict[Any, float] | Literal["balanced"] | None
-Scale = Literal["none", "standard", "maxabs", "minmax"]
-Solver = Literal["auto", "newton", "lbfgs", "adam", "proximal"]
+Scale = Literal["auto", "none", "standard", "maxabs", "minmax"] | None
+Solver = Literal["auto", "newton", "lbfgs", "adam", "proximal", "dual"]
 RandomState = int | np.random.RandomState | None
 
 
@@ -48,6 +47,8 @@ class LinearClassifier(Parameters, Exports, ClassifierMixin, BaseEstimator):  # 
     _own_settings: ClassVar[tuple[str, ...]]
     # Whether the loss itself defines probabilities.
     _native_probabilities: ClassVar[bool] = False
+    # How to estimate the temperature once somebody asks for probabilities, in the fits of a search.
+    _late_temperature: ClassVar[Any] = None
 
     _common_settings: ClassVar[tuple[str, ...]] = (
         "epsilon",
@@ -60,7 +61,8 @@ class LinearClassifier(Parameters, Exports, ClassifierMixin, BaseEstimator):  # 
 
     epsilon: float = 1e-6
     fit_intercept: bool = True
-    scale: Scale = "none"
+    scale: Scale = "auto"
+    preparation: Preparation | Literal["auto"] | None = "auto"
     class_weight: ClassWeight = None
     solver: Solver = "auto"
     tol: float = 1e-8
@@ -70,6 +72,11 @@ class LinearClassifier(Parameters, Exports, ClassifierMixin, BaseEstimator):  # 
     random_state: RandomState = None
     verbose: int = 0
     on_interrupt: Literal["raise", "keep"] = "raise"
+
+    coef_ = OfSolution()
+    intercept_ = OfSolution()
+    scorer_coef_ = OfSolution()
+    scorer_intercept_ = OfSolution()
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train on labelled rows.
@@ -108,8 +115,10 @@ class LinearClassifier(Parameters, Exports, ClassifierMixin, BaseEstimator):  # 
         scores : ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
             With two classes, positive speaks for ``classes_[1]``, and the margin ends at 1 and -1.
         """
-        scores = self._class_scores(X)
-        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+        check_is_fitted(self)
+        if len(self.classes_) > 2:
+            return self._class_scores(X)
+        return self._as_one(self._model.raw_scores(features(self, X), self.n_threads).T)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of every row.
@@ -150,9 +159,10 @@ class LinearClassifier(Parameters, Exports, ClassifierMixin, BaseEstimator):  # 
             probabilities = self._model.probabilities(features(self, X), self.n_threads)
             assert probabilities is not None, "the loss defines probabilities"
             return probabilities
-        if not hasattr(self, "temperature_"):
+        temperature = self._own_temperature()
+        if temperature is None:
             raise AttributeError("only a fit with probability=True estimates probabilities; fit again to get them")
-        return probabilities_at(self._class_scores(X), self.temperature_)
+        return probabilities_at(self._class_scores(X), temperature)
 
     @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
@@ -173,8 +183,9 @@ class LinearClassifier(Parameters, Exports, ClassifierMixin, BaseEstimator):  # 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model file that the command line and :func:`m3svm.load` read.
 
-        It holds the settings, the classes as text, the weights and the certificate; not ``support_``, and not the
-        temperature behind estimated probabilities. Pickle the estimator to keep everything.
+        It holds the settings, the classes and whether they are texts, numbers or truth values, the weights, the certificate
+        and the temperature behind estimated probabilities; not ``support_``, nor the way of the training. Pickle the
+        estimator to keep everything. Equal fits write equal files.
 
         Parameters
         ----------
@@ -182,7 +193,7 @@ class LinearClassifier(Parameters, Exports, ClassifierMixin, BaseEstimator):  # 
             The file; replaced as a whole, or not at all.
         """
         check_is_fitted(self)
-        self._model.save(path)
+        self._model.described(label_kind(self.classes_), self._own_temperature()).save(path)
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -195,12 +206,18 @@ class LinearClassifier(Parameters, Exports, ClassifierMixin, BaseEstimator):  # 
             self.__dict__.update(before)
             raise
 
-    def _train(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Model:
+    def _train(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, **choice: Any) -> Model:
+        """Trains and takes over what came out. `choice` is for estimators that choose settings from the data."""
         if self.on_interrupt not in ("raise", "keep"):
             raise ValueError(f'`on_interrupt` must be "raise" or "keep", found {self.on_interrupt!r}')
         data = training_data(self, X, y, sample_weight)
-        seed = self._seed()
-        settings = self._tuned(data, self._settings(seed, data.classes))
+        estimates = self._estimates_probabilities()
+        seed = self._seed(draw=estimates)
+        settings = self._settings(seed, data.classes)
+        if self.scale == "auto" and isinstance(data.x, Frame):
+            # Nobody could have scaled these before.
+            settings["scale"] = "standard"
+        settings = self._tuned(data, settings, **choice)
         line = ProgressLine(type(self).__name__) if self.verbose else None
         model, support = fit(
             data.x,
@@ -208,7 +225,7 @@ class LinearClassifier(Parameters, Exports, ClassifierMixin, BaseEstimator):  # 
             class_names(data.classes),
             settings,
             sample_weight=data.sample_weight,
-            feature_names=self._feature_names(),
+            feature_names=None if isinstance(data.x, Frame) else self._feature_names(),
             start=getattr(self, "_model", None) if self.warm_start else None,
             n_threads=self.n_threads,
             progress=None if line is None else line.step,
@@ -217,8 +234,7 @@ class LinearClassifier(Parameters, Exports, ClassifierMixin, BaseEstimator):  # 
         if line is not None:
             line.finish(model)
         temperature = None
-        wanted = not self._native_probabilities and getattr(self, "probability", False)
-        if wanted and model.stop != "interrupted":
+        if estimates and model.stop != "interrupted":
             try:
                 temperature = self._temperature(data, settings, seed)
             except KeyboardInterrupt:
@@ -228,7 +244,7 @@ class LinearClassifier(Parameters, Exports, ClassifierMixin, BaseEstimator):  # 
         self._adopt(model, data.classes)
         if temperature is not None:
             self.temperature_ = temperature
-        if support is not None:
+        if support is not None and model.support is None:
             # A row that counts nothing supports nothing.
             counts = slice(None) if data.sample_weight is None else data.sample_weight[support] > 0
             self.support_ = support[counts].astype(np.intp)
@@ -238,45 +254,73 @@ class LinearClassifier(Parameters, Exports, ClassifierMixin, BaseEstimator):  # 
         check_is_fitted(self)
         return self._model.scores(features(self, X), self.n_threads)
 
-    def _settings(self, seed: int, classes: NDArray[Any]) -> Settings:
-        settings: dict[str, Any] = {"method": self._method, "seed": seed}
+    def _as_one(self, scorers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What the scorers of two classes, along the first axis, say as one: positive for the second class."""
+        return np.asarray(scorers[1] - scorers[0])
+
+    def _settings(self, seed: int | None, classes: NDArray[Any]) -> Settings:
+        settings: dict[str, Any] = {"method": self._method}
+        if seed is not None:
+            settings["seed"] = seed
         for name in self._own_settings + self._common_settings:
             settings[name] = getattr(self, name)
-        settings["class_weight"] = _class_weight_by_name(self.class_weight, classes)
+        if self.scale in (None, "auto"):
+            settings["scale"] = "none"
+        settings["class_weight"] = class_weight_by_name(self.class_weight, classes)
         return settings  # type: ignore[return-value]
 
-    def _tuned(self, data: TrainingData, settings: Settings) -> Settings:
+    def _tuned(self, data: TrainingData, settings: Settings, **choice: Any) -> Settings:
         """The settings to train with, where they depend on the data."""
         return settings
 
-    def _seed(self) -> int:
+    def _estimates_probabilities(self) -> bool:
+        return not self._native_probabilities and bool(getattr(self, "probability", False))
+
+    def _seed(self, *, draw: bool) -> int | None:
+        """The seed that was set; one that is drawn, if anything is random; else none, and no generator moves on."""
+        # scikit-learn's own check, of ranges too.
+        generator = check_random_state(self.random_state)
         if isinstance(self.random_state, (int, np.integer)):
-            # scikit-learn's own check of the range.
-            check_random_state(self.random_state)
             return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**31))
+        return int(generator.randint(2**31)) if draw else None
+
+    def _own_temperature(self) -> float | None:
+        if self._late_temperature is not None:
+            self.temperature_ = self.__dict__.pop("_late_temperature")()
+        return getattr(self, "temperature_", None)
 
     def _feature_names(self) -> list[str] | None:
         names = getattr(self, "feature_names_in_", None)
         return None if names is None else [str(name) for name in names]
 
-    def _temperature(self, data: TrainingData, settings: Settings, seed: int) -> float:
+    def _temperature(self, data: TrainingData, settings: Settings, seed: int | None) -> float:
         names = class_names(data.classes)
 
         def train(part: TrainingData) -> Model:
             return fit(part.x, part.y, names, settings, sample_weight=part.sample_weight, n_threads=self.n_threads)[0]
 
-        return temperature_by_cross_validation(data, train, self.n_threads, seed)
+        return temperature_by_cross_validation(data, train, self.n_threads, 0 if seed is None else seed)
 
     def _adopt(self, model: Model, classes: NDArray[Any]) -> None:
         """Takes over everything that a model knows."""
-        for name in ("support_", "temperature_", "_moments"):
+        for name in ("support_", "temperature_", "_moments", "coef_", "scorer_coef_", "prepared_feature_names_"):
             self.__dict__.pop(name, None)
         self._model = model
         self.classes_ = classes
-        self.n_features_in_ = model.n_features
-        self.coef_ = model.coef
-        self.intercept_ = model.intercept
+        columns = model.column_names
+        if columns is None:
+            self.n_features_in_ = model.n_features
+        else:
+            # Those of X are known; a model file has the ones that are used.
+            self.n_features_in_ = getattr(self, "n_features_in_", len(columns))
+            self.prepared_feature_names_ = np.array(model.feature_names, dtype=object)
+        scorers = {"intercept_": model.intercept}
+        if model.support is None:
+            # A kernel has no weights of features.
+            scorers["coef_"] = model.coef
+        for name, values in scorers.items():
+            OfSolution.keep(self, f"scorer_{name}", values)
+            OfSolution.keep(self, name, self._as_one(values)[np.newaxis] if len(classes) == 2 else values)
         self.margins_ = model.margins
         self.min_margin_ = model.min_margin
         self.objective_ = model.objective
@@ -286,18 +330,22 @@ class LinearClassifier(Parameters, Exports, ClassifierMixin, BaseEstimator):  # 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_model")
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Plain data for pickles and for formats that run nothing: the model as the content of its file."""
+        state = dict(super().__getstate__())
+        if "_model" in state:
+            state["_model"] = as_state(state["_model"])
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(dict(state))
+        if "_model" in state:
+            self._model = from_state(state["_model"])
+            for name in ("coef_", "intercept_", "scorer_coef_", "scorer_intercept_", "dual_coef_"):
+                if name in state:
+                    OfSolution.keep(self, name, state[name])
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _class_weight_by_name(class_weight: Any, classes: NDArray[Any]) -> str | dict[str, float] | None:
-    if not isinstance(class_weight, dict):
-        return class_weight  # type: ignore[no-any-return]
-    known = classes.tolist()
-    for label in class_weight:
-        # Names alone would let "1" pass for 1.
-        if label not in known:
-            raise ValueError(f"`class_weight` must name classes of the data, found {label!r}")
-    return dict(zip(class_names(np.array(list(class_weight))), class_weight.values(), strict=True))

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numpy.typing import ArrayLike
+from sklearn.utils.metaestimators import available_if
 
 from ._base import LinearClassifier
 from ._core import fit_batch
 from ._data import batch_data, class_names, known_classes
 from ._progress import print_batch
+from ._typing import Self
 
-if TYPE_CHECKING:
-    from typing_extensions import Self
+
+def _has_linear_scores(estimator: LinearClassifier) -> bool:
+    if getattr(estimator, "kernel", "linear") == "linear":
+        return True
+    raise AttributeError(
+        "partial_fit is for linear scores: a kernel compares all rows with each other, and batches lack most of them"
+    )
 
 
 class LearnsInBatches(LinearClassifier):
@@ -21,6 +28,7 @@ class LearnsInBatches(LinearClassifier):
     The decompositions solve many problems, which a batch may lack rows for, and the lasso needs a solver that finds zeros.
     """
 
+    @available_if(_has_linear_scores)  # type: ignore[untyped-decorator]
     def partial_fit(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -51,7 +59,8 @@ class LearnsInBatches(LinearClassifier):
         that `fit` has with N rows, batches of n rows need ``lam * n / N``.
 
         With `scale`, the scaling of the first batch (or of `fit`) stays. A scaler of your own, or features of similar size,
-        are better. ``class_weight="balanced"`` is refused: the balance of a batch is not that of all data.
+        are better. ``class_weight="balanced"`` is refused: the balance of a batch is not that of all data. Weights as a dict
+        work; ``sklearn.utils.class_weight.compute_class_weight`` gives those of a large sample.
 
         Ctrl-C raises KeyboardInterrupt and leaves the estimator as it was before the batch.
 
@@ -69,6 +78,12 @@ class LearnsInBatches(LinearClassifier):
         >>> bool(model.score(X, y) > 0.95)
         True
         """
+        if self.class_weight == "balanced":
+            raise ValueError(
+                'class_weight="balanced" cannot be used with partial_fit, because the balance of a batch is not that of all data; '
+                'pass the weights as a dict, which compute_class_weight("balanced", classes=classes, y=y) of '
+                "sklearn.utils.class_weight gives for all labels, or for a large sample of them"
+            )
         with self._all_or_nothing():
             known = known_classes(self, classes)
             data = batch_data(self, X, y, sample_weight, known)
@@ -76,7 +91,7 @@ class LearnsInBatches(LinearClassifier):
                 data.x,
                 data.y,
                 class_names(known),
-                self._tuned(data, self._settings(self._seed(), known)),
+                self._tuned(data, self._settings(self._seed(draw=True), known)),
                 before=getattr(self, "_model", None),
                 moments=getattr(self, "_moments", None),
                 sample_weight=data.sample_weight,

@@ -20,6 +20,10 @@ _POLARS = {"Float64", "Float32", "Boolean", *(f"{sign}Int{bits}" for sign in (""
 _ARROW = {"double", "float", "bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
 
 
+class Gaps(ValueError):
+    """A table has missing values."""
+
+
 class Columns:
     """A table by columns, as the extension module takes it: parts on top of each other, each with all columns."""
 
@@ -30,7 +34,7 @@ class Columns:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, rows: NDArray[np.intp]) -> NDArray[Any]:
+    def __getitem__(self, rows: NDArray[np.integer[Any]]) -> NDArray[Any]:
         """A copy of some rows."""
         single = all(column.dtype == np.float32 for part in self.parts for column in part)
         taken = np.empty((len(rows), self.shape[1]), np.float32 if single else np.float64)
@@ -43,6 +47,16 @@ class Columns:
             first = end
         return taken
 
+    def means(self) -> NDArray[np.float64]:
+        """The mean of every column; NaN where a value is missing."""
+        sums = np.array([[column.sum(dtype=np.float64) for column in part] for part in self.parts])
+        means = sums.sum(axis=0) / max(len(self), 1)
+        for j in np.flatnonzero(~np.isfinite(means)):
+            # Infinities are for the library to refuse.
+            missing = any(np.isnan(part[j]).any() for part in self.parts)
+            means[j] = np.nan if missing else 0.0
+        return np.asarray(means)
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """All rows: for splitters that look at them."""
         return self[np.arange(len(self))].astype(dtype, copy=False)
@@ -53,8 +67,7 @@ def columns_of(X: Any) -> Columns | None:
 
     None for everything else, and for tables with columns that are no plain numbers: scikit-learn converts them.
     """
-    shape: tuple[int, ...] = getattr(X, "shape", ())
-    if len(shape) == 2 and shape[0] < _SHORTEST < shape[1]:
+    if is_wide(X):
         return None
     if _is_a(X, "pandas", "DataFrame"):
         pieces = _of_pandas(X)
@@ -70,6 +83,22 @@ def columns_of(X: Any) -> Columns | None:
     # A byte may hold another truth than 0 and 1.
     pieces = [[piece.view(np.uint8) if piece.dtype == bool else piece for piece in column] for column in pieces]
     return Columns(_parts(pieces, X.shape[0]), tuple(X.shape))
+
+
+def is_wide(X: Any) -> bool:
+    """Whether a table has so few rows for its columns that its rows are better converted than its columns taken apart."""
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    return len(shape) == 2 and shape[0] < _SHORTEST < shape[1]
+
+
+def are_numbers(X: Any) -> bool:
+    """Whether all columns of a data frame are of numbers or truth values."""
+    if _is_a(X, "pandas", "DataFrame"):
+        dtypes = [getattr(dtype, "numpy_dtype", dtype) for dtype in X.dtypes]
+        return all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in dtypes)
+    if _is_a(X, "polars", "DataFrame"):
+        return all(str(dtype) in _POLARS for dtype in X.dtypes)
+    return _is_a(X, "pyarrow", "Table") and all(str(kind) in _ARROW for kind in X.schema.types)
 
 
 def _is_a(X: Any, library: str, kind: str) -> bool:
@@ -125,7 +154,7 @@ def _of_arrow(table: Any) -> _Pieces | None:
 def _refuse_missing(places: list[tuple[int, int]], names: Any) -> None:
     if places:
         row, column = min(places)
-        raise ValueError(
+        raise Gaps(
             f"Input X contains NaN: row {row + 1}, feature {column + 1} ({names[column]!r}): the value is missing, "
             "expected a finite number"
         )

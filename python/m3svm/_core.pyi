@@ -3,8 +3,8 @@ The part of m3svm that is written in Rust. Its types (`_core.pyi`) are made from
 """
 
 from collections.abc import Callable
-from m3svm._settings import Settings
-from numpy import float64, uint32
+from m3svm._settings import Preparation, Settings
+from numpy import float64, int64, uint32
 from numpy.typing import NDArray
 from os import PathLike
 from typing import Any, Final, SupportsFloat, SupportsIndex, final
@@ -12,21 +12,72 @@ from typing import Any, Final, SupportsFloat, SupportsIndex, final
 __all__ = [
     "BORDER",
     "__version__",
+    "Frame",
     "Model",
+    "PreparedFrame",
+    "RowPart",
+    "choose",
     "default_settings",
+    "describe_part",
     "fit",
     "fit_batch",
+    "fit_parts",
     "fit_temperature",
+    "grid",
+    "memory_budget",
     "methods",
     "search",
+    "set_memory_budget",
 ]
 
-BORDER: Final = 1
+BORDER: Final = 6
 """
 What this module and the Python files agree on; see `python/m3svm/_border.py`, where it is written too.
 """
 
 __version__: Final[str]
+
+@final
+class Frame:
+    """
+    The rows of a data frame, and how their columns are to be prepared once that has been decided. Immutable.
+    """
+    def __getitem__(self, rows: NDArray[int64], /) -> Frame:
+        """
+        A copy of chosen rows.
+        """
+    def __len__(self, /) -> int: ...
+    def for_training(
+        self, /, settings: Preparation, sample_weight: NDArray[float64] | None = None
+    ) -> tuple[Frame, list[tuple[str, str]]]:
+        """
+        Decides which columns are features. Gives them, and the others with the reasons.
+        """
+    @staticmethod
+    def from_arrow(content: bytes) -> Frame:
+        """
+        A frame in the bytes of an Arrow stream.
+        """
+    @staticmethod
+    def from_columns(columns: list[Any], rows: SupportsIndex, names: list[str] | None = None) -> Frame:
+        """
+        A frame of columns: arrays of numbers, pairs of positions and texts, or pairs of milliseconds and whether they are durations.
+        """
+    def keys(self, /) -> NDArray[float64]:
+        """
+        A number per cell, the same for equal cells: to compare rows by.
+        """
+    @property
+    def names(self, /) -> list[str]:
+        """
+        Names of the columns; `column 1` and so on where they have none.
+        """
+    def select(self, /, names: list[str]) -> Frame:
+        """
+        Chosen columns, in that order.
+        """
+    @property
+    def shape(self, /) -> tuple[int, int]: ...
 
 @final
 class Model:
@@ -45,6 +96,20 @@ class Model:
     def coef(self, /) -> NDArray[float64]:
         """
         The vectors of the scorers, one per row, for features as they come.
+        """
+    @property
+    def column_names(self, /) -> list[str | None] | None:
+        """
+        Names of the columns that it makes its features of, `None` for those that have none; `None` if it was trained on features as they are.
+        """
+    def described(self, /, labels: str, temperature: SupportsFloat | SupportsIndex | None = None) -> Model:
+        """
+        The same model with what its class names stand for, and with the temperature of its probabilities, for its file.
+        """
+    @property
+    def dual_coef(self, /) -> NDArray[float64] | None:
+        """
+        What they weigh, one row per scorer.
         """
     def export(
         self,
@@ -75,6 +140,11 @@ class Model:
         """
     @property
     def iterations(self, /) -> int: ...
+    @property
+    def labels(self, /) -> str | None:
+        """
+        What the class names stand for: text, integer, real or boolean; `None` if nobody has said so.
+        """
     @staticmethod
     def load(path: str | PathLike[str]) -> Model:
         """
@@ -91,9 +161,21 @@ class Model:
     def n_features(self, /) -> int: ...
     @property
     def objective(self, /) -> float: ...
+    @property
+    def passes(self, /) -> int | None:
+        """
+        How often all rows were asked or read, where they were not in memory at once.
+        """
     def predict(self, /, x: Any, n_threads: SupportsIndex | None = None) -> NDArray[uint32]:
         """
         The position of the class of every row.
+        """
+    def prepare(
+        self, /, frame: Frame, means: list[float] | None = None
+    ) -> tuple[PreparedFrame, list[tuple[str, int, int, str | None]]]:
+        """
+        A frame, with the columns of `column_names` in that order, as features; and what was filled or never seen. A model of numbers fills
+        gaps by `means`, if there are any.
         """
     def probabilities(self, /, x: Any, n_threads: SupportsIndex | None = None) -> NDArray[float64] | None:
         """
@@ -131,6 +213,31 @@ class Model:
         """
         Why it ended: converged, iteration-limit, no-progress or interrupted.
         """
+    @property
+    def support(self, /) -> NDArray[uint32] | None:
+        """
+        Numbers of the training rows that scores are sums over, with a kernel; `None` where scores are linear.
+        """
+    @property
+    def support_counts(self, /) -> list[int] | None:
+        """
+        How many of them are of each class.
+        """
+    @property
+    def support_is_sparse(self, /) -> bool:
+        """
+        Whether they were sparse.
+        """
+    @property
+    def support_vectors(self, /) -> NDArray[float64] | None:
+        """
+        The rows themselves, as they came; `None` without a kernel, and with a precomputed one.
+        """
+    @property
+    def temperature(self, /) -> float | None:
+        """
+        The temperature of probabilities that the loss does not define.
+        """
     def to_bytes(self, /) -> bytes:
         """
         The content of the model file.
@@ -140,10 +247,53 @@ class Model:
         """
         Iteration, objective and relative gap (where it was computed) of every step; empty if the model comes from a file.
         """
+    @property
+    def trace_left(self, /) -> float | None:
+        """
+        The share of the trace of the kernel matrix that a low rank leaves out.
+        """
+
+@final
+class PreparedFrame:
+    """
+    Rows of a data frame as the features of a model.
+    """
+    @property
+    def shape(self, /) -> tuple[int, int]: ...
+
+@final
+class RowPart:
+    """
+    What a worker keeps of one part of the rows between the messages of a fit. It can be thrown away at any time.
+    """
+    def __new__(cls, /) -> RowPart: ...
+    def answer(
+        self,
+        /,
+        x: Any,
+        y: NDArray[uint32],
+        message: bytes,
+        *,
+        sample_weight: NDArray[float64] | None = None,
+        n_threads: SupportsIndex | None = None,
+    ) -> bytes:
+        """
+        Answers a message of `fit_parts` about these rows; `y` are positions in its `classes`.
+        """
+
+def choose(tried: list[tuple[float | None, float | None, list[float]]], rule: str) -> int:
+    """
+    The position of the setting that a rule chooses, by its scores on every split, of which more is better.
+    """
 
 def default_settings(method: str) -> Settings:
     """
     The settings of a method that the library takes where none are given.
+    """
+
+def describe_part(x: Any, sample_weight: NDArray[float64] | None = None) -> str:
+    """
+    What a fit has to know of some rows before it begins, as text that can be sent.
     """
 
 def fit(
@@ -182,11 +332,43 @@ def fit_batch(
     Goes over a batch once by Adam, from where `before` and `moments` have left off. Returns the model and the moments for the next batch.
     """
 
+def fit_parts(
+    carrier: Any,
+    descriptions: list[str],
+    classes: list[str],
+    mass: list[float],
+    settings: Settings,
+    *,
+    feature_names: list[str] | None = None,
+    start: Model | None = None,
+    n_threads: SupportsIndex | None = None,
+    progress: Callable[[int, float, float | None], object] | None = None,
+    keep_interrupted: bool = False,
+) -> Model:
+    """
+    Trains on rows in parts, with one description each, by way of a carrier. `mass` is the weight of the rows of each class.
+
+    `progress(iteration, objective, relative_gap)` is called now and then. An exception from it or from the carrier, or Ctrl-C, ends the
+    training and is raised, unless `keep_interrupted` asks for the model so far after Ctrl-C.
+    """
+
 def fit_temperature(
     scores: NDArray[float64], y: NDArray[uint32], sample_weight: NDArray[float64] | None = None
 ) -> float:
     """
     The temperature T at which softmax(scores/T) describes known classes best.
+    """
+
+def grid(
+    settings: Settings, *, lams: list[float] | None = None, ps: list[float] | None = None
+) -> list[tuple[float | None, float | None]]:
+    """
+    The values of λ and p that a search with such settings tries, in its order: those given, or the library's usual ones for `None`.
+    """
+
+def memory_budget() -> int:
+    """
+    What a step that begins now may take, in bytes.
     """
 
 def methods() -> list[str]:
@@ -203,14 +385,18 @@ def search(
     *,
     lams: list[float] | None = None,
     ps: list[float] | None = None,
-    rule: str = "best-mean",
     tol: SupportsFloat | SupportsIndex | None = None,
     sample_weight: NDArray[float64] | None = None,
     n_threads: SupportsIndex | None = None,
     progress: Callable[[int, int], object] | None = None,
-) -> tuple[int, list[tuple[float | None, float | None, list[float]]]]:
+) -> list[tuple[float | None, float | None, list[float]]]:
     """
     Tries all `lams` with all `ps` on splits (row numbers to train and to test on); `None` stands for the library's usual values.
 
-    Returns the position of the chosen setting and, per setting, λ, p and its accuracies by split. `progress(done, planned)` is called now and then.
+    Returns λ, p and the accuracies by split of every setting. `progress(done, planned)` is called now and then.
+    """
+
+def set_memory_budget(size: str | None) -> None:
+    """
+    Sets the budget as it is typed; `None` is the default again.
     """

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from ._data import features
+from ._base import LinearClassifier
 from ._docs import documented
 from ._hinge import RidgeHinge
 
 
+class OppositeScorers(LinearClassifier):
+    """One-vs-rest: both scorers of two classes say the same with opposite signs, so that the difference is twice the score."""
+
+    def _as_one(self, scorers: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(super()._as_one(scorers) / 2)
+
+
+class PairScorers(LinearClassifier):
+    """One-vs-one: the one scorer of two classes speaks for the first."""
+
+    def _as_one(self, scorers: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(-scorers[0])
+
+
 @documented
-class OneVsRestSVMClassifier(RidgeHinge):
+class OneVsRestSVMClassifier(OppositeScorers, RidgeHinge):
     """Support vector machines of every class against all the others.
 
     Every scorer minimises ``sum_i w_i g(1 - s_i z_i) + lam |w|^2 + epsilon (|w|^2 + b^2)``, where ``s_i`` is 1 for rows
@@ -47,16 +58,9 @@ class OneVsRestSVMClassifier(RidgeHinge):
 
     _method = "ovr"
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        # Both scorers of two classes say the same with opposite signs: the difference is twice the score.
-        decision = super().decision_function(X)
-        return decision / 2 if decision.ndim == 1 else decision
-
-    decision_function.__doc__ = RidgeHinge.decision_function.__doc__
-
 
 @documented
-class OneVsOneSVMClassifier(RidgeHinge):
+class OneVsOneSVMClassifier(PairScorers, RidgeHinge):
     """Support vector machines of every pair of classes, which vote.
 
     Every pair has a scorer that minimises ``sum_i w_i g(1 - s_i z_i) + lam |w|^2 + epsilon (|w|^2 + b^2)`` over the
@@ -88,12 +92,3 @@ class OneVsOneSVMClassifier(RidgeHinge):
     """
 
     _method = "ovo"
-
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        check_is_fitted(self)
-        if len(self.classes_) > 2:
-            return super().decision_function(X)
-        # The one scorer speaks for the first class; here positive is to speak for the second.
-        return -self._model.raw_scores(features(self, X), self.n_threads)[:, 0]
-
-    decision_function.__doc__ = RidgeHinge.decision_function.__doc__

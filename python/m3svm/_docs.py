@@ -11,12 +11,23 @@ _SETTINGS = dedent(
         Weight of the tiny quadratic term on weights and intercepts that makes the optimum unique.
     fit_intercept : bool, default=True
         Whether every scorer has an intercept. Intercepts are not penalised, but for `epsilon`.
-    scale : {"none", "standard", "maxabs", "minmax"}, default="none"
-        How features are scaled before training. The default is to leave them alone, as scikit-learn's own linear
-        models do; the command line scales to mean 0 and deviation 1. Scaling is learnt from the training rows, travels
-        with the model, and costs a copy of the data. Sparse features are divided, never shifted.
+    scale : {"auto", "none", "standard", "maxabs", "minmax"} or None, default="auto"
+        How features are scaled before training. "auto" leaves numbers alone, as scikit-learn's own linear models do, and
+        takes "standard" (mean 0, deviation 1) for columns that are prepared, which nobody can have scaled before; the
+        command line always does. Scaling is learnt from the training rows, travels with the model, and costs a copy of
+        the data. Sparse features are divided, never shifted. None is "none".
+    preparation : "auto", dict or None, default="auto"
+        How columns of every kind become features. "auto" prepares data frames (pandas, Polars, Arrow) unless all of their
+        columns are numbers without gaps: texts and categories get a feature per value, dates count days, gaps are filled
+        and marked, and columns that are no features are left out with a warning. With a dict, X is prepared whatever it is, arrays
+        with NaN too; its keys are ``missing`` ("indicator", "mean", "median" or "error"), ``missing_words`` (more texts and
+        numbers that stand for nothing), ``text`` (columns of free text: a feature per word), ``most_words`` (of these, 10,000),
+        ``time_parts`` (some of "weekday", "month", "hour": features of dates besides the day), ``most_values`` (of a column that get a feature each, 100), ``keep`` (columns to use
+        although they look like no features, or "all") and ``categories`` (columns of numbers that are names). None wants
+        numbers. What is learnt from the training rows travels with the model, into its exports too.
     class_weight : dict, "balanced" or None, default=None
-        Weights of classes, multiplied onto sample weights. Classes that a dict leaves out count 1.
+        Weights of classes, multiplied onto sample weights. Classes that a dict leaves out count 1. It may name classes that the
+        data lacks, as folds do, if it names all that the data has.
     solver : <solvers>
     tol : float, default=1e-8
         The relative duality gap at which the training has converged.
@@ -27,20 +38,46 @@ _SETTINGS = dedent(
     """
 )
 
+_KERNEL = dedent(
+    """\
+    kernel : {"linear", "rbf", "poly", "polynomial", "laplacian", "cosine", "precomputed"}, default="linear"
+        The inner product of rows that scores are linear in. "poly" and "polynomial" are the same. With "precomputed", X holds the
+        values of a kernel: for `fit` those of all pairs of training rows, for predictions those of every row with all
+        training rows. Not with ``norm="l1"``.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Gamma of the kernels "rbf", "poly" and "laplacian": "scale" is ``1 / (n_features * X.var())``, "auto" is
+        ``1 / n_features``. Others ignore it.
+    degree : int, default=3
+        The degree of the polynomial kernel.
+    coef0 : float, default=0.0
+        The constant of the polynomial kernel, at least 0.
+    rank : int or None, default=None
+        Most training rows that the kernel is approximated by; None for the exact problem while the memory budget has room
+        for it. The certificate is that of the problem that was solved; `trace_left_` says how much of the kernel is missing.
+    """
+)
+
 # Parameters of several methods, by their places in docstrings.
 _OF_SOME_METHODS = {
     "<p>": """p : float, default=4.0
     The power of the distances between class vectors. Below 1 the problem is not convex: the result is a local
-    optimum without a certificate.""",
+    optimum without a certificate. With ``np.inf`` the penalty is ``lam`` times the square of the largest distance, the limit
+    of ``(sum |w_k - w_l|^p)^(2/p)``.""",
     "<norm>": """norm : {"l2", "l1"}, default="l2"
     The norm of the distances.""",
+    "<l1_ratio>": """l1_ratio : float, default=1.0
+    The share of absolute values in the penalty: 1 for the lasso, less for the elastic net, whose squares let features that say
+    the same share their weights. With 0 there are no zeros.""",
+    "<k>": """k : int, default=2
+    How many of the best classes count. With k or fewer classes it is limited to all but one of them, without a
+    warning: see `k_`.""",
     "<delta>": """delta : float, default=<default>
     The smoothing of the hinge ``g(x) = (x + sqrt(x² + delta²))/2``; 0 for the exact one.""",
 }
 
-_SOLVERS = """{"auto", "newton", "lbfgs", "adam"}, default="auto"
-    How the objective is minimised; "auto" estimates which of the next two is cheaper. Exact hinges on sparse rows
-    without an intercept are first tried by descent in the dual."""
+_SOLVERS = """{"auto", "newton", "lbfgs", "adam", "dual"}, default="auto"
+    How the objective is minimised; "auto" takes "newton" unless it would need too much memory. "dual" is dual
+    coordinate ascent for exact hinges, which "auto" tries first where rows are sparse."""
 _SOLVERS_OF_LASSO = """{"auto", "proximal"}, default="auto"
     How the objective is minimised; both are the same here."""
 
@@ -55,8 +92,8 @@ _PROBABILITY = dedent(
 _RUNNING = dedent(
     """\
     n_threads : int or None, default=None
-        Threads to use; None for all cores, or as many as `RAYON_NUM_THREADS` or `OMP_NUM_THREADS` say. The result does
-        not depend on it.
+        Threads to use; None or -1 for all cores, or as many as `RAYON_NUM_THREADS` or `OMP_NUM_THREADS` say. The result
+        does not depend on it.
     random_state : int, RandomState instance or None, default=None
         <random>
     verbose : int, default=0
@@ -71,9 +108,14 @@ _ATTRIBUTES = dedent(
     """\
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
-    coef_ : ndarray of shape (n_scorers, n_features)
-        The vectors of the scorers, for features as they are passed. {scorers}
-    intercept_ : ndarray of shape (n_scorers,)
+    coef_ : ndarray of shape (n_scorers, n_features), or (1, n_features) for two classes
+        The vectors behind `decision_function`, for features as they are passed: those of the scorers, or with two classes the one
+        vector that speaks for ``classes_[1]``. They cannot be assigned or changed.
+    intercept_ : ndarray of shape (n_scorers,), or (1,) for two classes
+        Their intercepts.
+    scorer_coef_ : ndarray of shape (n_scorers, n_features)
+        The vectors of the scorers. {scorers}
+    scorer_intercept_ : ndarray of shape (n_scorers,)
         Their intercepts.
     margins_ : ndarray of shape (n_classes, n_classes)
         The margin of every pair of classes, infinite on the diagonal. Lengths are those of scaled features.
@@ -87,9 +129,11 @@ _ATTRIBUTES = dedent(
     n_iter_ : int
         Iterations of the solver.
     n_features_in_ : int
-        Number of features.
+        Number of columns of X.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, if they had any.
+        Names of the columns of X, if they had any.
+    prepared_feature_names_ : ndarray
+        Where columns were prepared, the names of the features that they became, in the order of `coef_`: ``town=Oslo``.
     """
 )
 
@@ -99,6 +143,20 @@ _SUPPORT = dedent(
         Training rows that hold up at least one margin.
     temperature_ : float
         The temperature behind `predict_proba`; with ``probability=True`` only.
+    """
+)
+
+_KERNEL_ATTRIBUTES = dedent(
+    """\
+    dual_coef_ : ndarray of shape (n_scorers, n_support), or (1, n_support) for two classes
+        With a kernel only, in place of `coef_`: what the training rows of `support_` weigh in the scores. Then `support_` are all
+        rows that scores are sums over.
+    support_vectors_ : ndarray or CSR matrix of shape (n_support, n_features)
+        With a kernel only: these rows; empty for a precomputed one.
+    n_support_ : ndarray of shape (n_classes,)
+        With a kernel only: how many of them are of each class.
+    trace_left_ : float
+        With a kernel only: the share of the trace of the kernel matrix that a low rank left out.
     """
 )
 
@@ -116,8 +174,16 @@ def documented(cls: Class) -> Class:
     """Fills the places such as ``<settings>`` and ``<attributes>`` in the docstring of an estimator."""
     margin = not cls._native_probabilities
     scorers = _ONE_PER_PAIR if cls._method == "ovo" else _ONE_PER_CLASS
-    settings = _SETTINGS + (_PROBABILITY if margin else "") + _RUNNING.replace("<random>", _what_is_random(cls))
-    attributes = _ATTRIBUTES.format(scorers=scorers) + (_SUPPORT if margin else "")
+    kernel = hasattr(cls, "_kernel_settings")
+    settings = (
+        (_KERNEL if kernel else "")
+        + _SETTINGS
+        + (_PROBABILITY if margin else "")
+        + _RUNNING.replace("<random>", _what_is_random(cls))
+    )
+    attributes = (
+        _ATTRIBUTES.format(scorers=scorers) + (_SUPPORT if margin else "") + (_KERNEL_ATTRIBUTES if kernel else "")
+    )
     text = dedent("    " + (cls.__doc__ or ""))
     solvers = _SOLVERS_OF_LASSO if cls._method == "smlr" else _SOLVERS
     places = {"<settings>": settings.replace("<solvers>", solvers), "<attributes>": attributes, **_OF_SOME_METHODS}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from ._base import LinearClassifier
 from ._batches import LearnsInBatches
 from ._docs import documented
+from ._kernels import KernelClassifier
 
 
-class HingeClassifier(LinearClassifier):
+class HingeClassifier(KernelClassifier):
     """A loss that defines no probabilities; they can be estimated."""
 
     probability: bool = False

@@ -6,9 +6,10 @@ from typing import Literal
 
 from ._batches import LearnsInBatches
 from ._docs import documented
+from ._kernels import KernelClassifier
 
 
-class _LogisticMargin(LearnsInBatches):
+class _LogisticMargin(LearnsInBatches, KernelClassifier):
     """A logistic loss with the penalty of M³SVM: everything but the name of the method."""
 
     _own_settings = ("p", "lam", "norm")
@@ -84,7 +85,7 @@ class PairwiseLogisticRegression(_LogisticMargin):
 
 
 @documented
-class MultinomialLogisticRegression(LearnsInBatches):
+class MultinomialLogisticRegression(LearnsInBatches, KernelClassifier):
     """Multinomial logistic regression, solved to a certified optimum.
 
     Minimises ``sum_i w_i (log sum_k exp(z_ik) - z_{i,y_i}) + lam |W|^2 + epsilon (|W|^2 + |b|^2)``.

@@ -39,8 +39,8 @@ def load(path: str | PathLike[str]) -> LinearClassifier:
     Returns
     -------
     estimator : object
-        A fitted estimator of the class that trains such models, with the settings of the training. Classes that are
-        all numbers become numbers, others texts.
+        A fitted estimator of the class that trains such models, with the settings of the training. Classes are what they
+        were. Files of the command line do not say: there, classes that are all numbers become numbers, others texts.
 
     Examples
     --------
@@ -54,15 +54,23 @@ def load(path: str | PathLike[str]) -> LinearClassifier:
     """
     model = Model.load(path)
     settings: dict[str, Any] = dict(model.settings)
-    classes = classes_from_names(model.classes)
+    classes = classes_from_names(model.classes, model.labels)
     estimator_class = next(e for e in ESTIMATORS if e._method == settings["method"])
     settings["random_state"] = settings.pop("seed")
+    if settings["scale"] == ("none" if model.column_names is None else "standard"):
+        # What an estimator does that is told nothing.
+        settings["scale"] = "auto"
     if isinstance(settings["class_weight"], dict):
         labels = dict(zip(model.classes, classes.tolist(), strict=True))
         settings["class_weight"] = {labels[name]: weight for name, weight in settings["class_weight"].items()}
+    if model.temperature is not None:
+        settings["probability"] = True
     known = inspect.signature(estimator_class.__init__).parameters
     estimator = estimator_class(**{name: value for name, value in settings.items() if name in known})
     estimator._adopt(model, classes)
-    if model.feature_names is not None:
-        estimator.feature_names_in_ = np.array(model.feature_names, dtype=object)
+    if model.temperature is not None:
+        estimator.temperature_ = model.temperature
+    columns = model.feature_names if model.column_names is None else model.column_names
+    if columns is not None and None not in columns:
+        estimator.feature_names_in_ = np.array(columns, dtype=object)
     return estimator

@@ -25,11 +25,20 @@ Value = TypeVar("Value")
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
 class Parameters:
-    """Gives subclasses an ``__init__`` that takes the annotated names of their bodies, by keyword, and stores them."""
+    """Gives subclasses an ``__init__`` that takes the annotated names of their bodies, by keyword, and stores them.
+
+    A subclass that writes one itself keeps it, and so do the classes below it.
+    """
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        cls.__init__ = _initialiser(cls)  # type: ignore[method-assign]
+        written = next(base.__dict__["__init__"] for base in cls.__mro__ if "__init__" in base.__dict__)
+        if written is object.__init__ or hasattr(written, _OURS):
+            cls.__init__ = _initialiser(cls)  # type: ignore[method-assign]
+
+
+# Marks an ``__init__`` that was made here.
+_OURS = "_m3svm_parameters"
 
 
 def _initialiser(cls: type) -> Any:
@@ -49,16 +58,22 @@ def _initialiser(cls: type) -> Any:
     )
     __init__.__qualname__ = f"{cls.__qualname__}.__init__"
     __init__.__module__ = cls.__module__
+    setattr(__init__, _OURS, True)
     return __init__
 
 
 def _declared(cls: type) -> list[inspect.Parameter]:
-    """The parameters of a class, its own before those of its bases. The most derived declaration counts."""
+    """The parameters of a class, its own before those of its bases. The most derived declaration and value count."""
     found: dict[str, inspect.Parameter] = {}
     for base in cls.__mro__:
         for name, annotation in inspect.get_annotations(base).items():
-            if issubclass(base, Parameters) and not str(annotation).startswith("ClassVar") and name not in found:
+            if issubclass(base, Parameters) and _is_parameter(cls, name, annotation) and name not in found:
                 found[name] = inspect.Parameter(
-                    name, inspect.Parameter.KEYWORD_ONLY, default=getattr(base, name), annotation=annotation
+                    name, inspect.Parameter.KEYWORD_ONLY, default=getattr(cls, name), annotation=annotation
                 )
     return list(found.values())
+
+
+def _is_parameter(cls: type, name: str, annotation: Any) -> bool:
+    """Whether an annotated name has a value to start from, and is not said to belong to the class."""
+    return hasattr(cls, name) and not str(annotation).removeprefix("typing.").startswith("ClassVar")

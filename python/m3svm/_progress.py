@@ -64,6 +64,16 @@ def warn_of_missing_probabilities(name: str) -> None:
     )
 
 
+def warn_at_the_edge(name: str, parameter: str, value: float, end: str) -> None:
+    """Warns of a choice that was cut short by the values to choose from."""
+    further = "larger" if end == "largest" else "smaller"
+    warnings.warn(
+        f"{name}: the best {parameter}, {value:g}, is the {end} that was tried and better than the next; {further} ones may be better still",
+        UserWarning,
+        stacklevel=3,
+    )
+
+
 def warn_unless_converged(name: str, model: Model) -> None:
     """Warns of a result that is not proven to be good, and names the one thing to change."""
     if model.stop == "converged":

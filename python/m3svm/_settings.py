@@ -12,8 +12,14 @@ class Settings(TypedDict, total=False):
     lam: float
     p: float
     norm: str
+    l1_ratio: float
     delta: float
     k: int
+    kernel: str
+    gamma: float | str
+    degree: int
+    coef0: float
+    rank: int | None
     epsilon: float
     fit_intercept: bool
     scale: str
@@ -22,3 +28,16 @@ class Settings(TypedDict, total=False):
     tol: float
     max_iter: int | None
     seed: int
+
+
+class Preparation(TypedDict, total=False):
+    """How columns of every kind become features; what is left out keeps its default."""
+
+    missing: str
+    missing_words: list[str]
+    most_values: int
+    keep: list[str] | str
+    categories: list[str]
+    text: list[str]
+    most_words: int
+    time_parts: list[str]

@@ -6,9 +6,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from ._base import LinearClassifier
 from ._batches import LearnsInBatches
 from ._core import Model
-from ._data import TrainingData
 from ._docs import documented
 from ._hinge import RidgeHinge
 from ._settings import Settings
@@ -45,8 +45,22 @@ class CrammerSingerClassifier(LearnsInBatches, RidgeHinge):
     _method = "cs"
 
 
+class LimitsK(LinearClassifier):
+    """The k of the top-k hinge, which has to be smaller than the number of classes."""
+
+    k: int = 2
+
+    def _settings(self, seed: int | None, classes: NDArray[Any]) -> Settings:
+        return {**super()._settings(seed, classes), "k": min(self.k, max(1, len(classes) - 1))}
+
+    def _adopt(self, model: Model, classes: NDArray[Any]) -> None:
+        super()._adopt(model, classes)
+        # With k = 1 the method is that of Crammer and Singer, which has no such setting.
+        self.k_ = model.settings.get("k", 1)
+
+
 @documented
-class TopKSVMClassifier(LearnsInBatches, RidgeHinge):
+class TopKSVMClassifier(LearnsInBatches, LimitsK, RidgeHinge):
     """The top-k support vector machine of Lapin, Hein and Schiele.
 
     Minimises ``sum_i w_i max(0, mean of the k largest a_ij) + lam |W|^2 + epsilon (|W|^2 + |b|^2)``, where ``a_ij`` is
@@ -55,9 +69,7 @@ class TopKSVMClassifier(LearnsInBatches, RidgeHinge):
 
     Parameters
     ----------
-    k : int, default=2
-        How many of the best classes count. With k or fewer classes it is limited to all but one of them, without a
-        warning: see `k_`.
+    <k>
     lam : float, default=0.5
         The strength of the ridge penalty: ``1/(2 C)`` for programs that minimise ½|W|² + C sum of losses.
     delta : float, default=0.0
@@ -83,13 +95,3 @@ class TopKSVMClassifier(LearnsInBatches, RidgeHinge):
 
     _method = "topk"
     _own_settings = ("lam", "delta", "k")
-
-    k: int = 2
-
-    def _tuned(self, data: TrainingData, settings: Settings) -> Settings:
-        return {**settings, "k": min(self.k, max(1, len(data.classes) - 1))}
-
-    def _adopt(self, model: Model, classes: NDArray[Any]) -> None:
-        super()._adopt(model, classes)
-        # With k = 1 the method is that of Crammer and Singer, which has no such setting.
-        self.k_ = model.settings.get("k", 1)

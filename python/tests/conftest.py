@@ -12,6 +12,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from m3svm._model_file import ESTIMATORS
+from m3svm._searches import SEARCHES
 
 
 @pytest.fixture(scope="session")
@@ -34,4 +35,10 @@ def program():
 @pytest.fixture(params=ESTIMATORS, ids=lambda e: e.__name__)
 def any_estimator(request):
     """Every estimator class in turn."""
+    return request.param
+
+
+@pytest.fixture(params=SEARCHES, ids=lambda e: e.__name__)
+def any_search(request):
+    """Every estimator class that chooses by cross-validation in turn."""
     return request.param

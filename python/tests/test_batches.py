@@ -29,7 +29,7 @@ def test_those_that_learn_in_batches_are_those_that_the_library_can_train_so(any
     else:
         assert not hasattr(any_estimator(), "partial_fit")
         assert "no `partial_fit`" in " ".join(any_estimator.__doc__.split())
-        with pytest.raises(ValueError, match="batches|lasso"):
+        with pytest.raises(ValueError, match="batches"):
             train()
 
 
@@ -80,7 +80,7 @@ def test_a_failed_batch_changes_nothing(iris):
         with pytest.raises(ValueError):
             model.partial_fit(*wrong)
     assert pickle.dumps(model) == before
-    with pytest.raises(ValueError, match="`class_weight` must name the weights"):
+    with pytest.raises(ValueError, match=r'class_weight="balanced" cannot be used .* compute_class_weight\("balanced"'):
         model.set_params(class_weight="balanced").partial_fit(X, y)
 
 

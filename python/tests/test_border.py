@@ -218,7 +218,7 @@ def test_messages_name_the_parameter_as_python_spells_it():
         ({"max_iter": 0}, "`max_iter` must be at least 1, found 0"),
         ({"lam": -1.0}, "`lam` must"),
         ({"scale": "big"}, '`scale` must be one of standard, maxabs, minmax, none, found "big"'),
-        ({"n_threads": 0}, "`n_threads` must be between 1 and 1024, found 0"),
+        ({"n_threads": 0}, "`n_threads` must be between 1 and 1024, or -1 for all cores, found 0"),
         ({"on_interrupt": "x"}, "`on_interrupt` must be"),
         ({"max_iter": -3}, "`max_iter`"),
         ({"random_state": -1}, "Seed"),

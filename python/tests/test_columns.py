@@ -238,10 +238,20 @@ def test_missing_values_are_refused_by_their_place(library):
         X = frames.table({"a": a, "b": b})
         X = frames.concat_tables([X.slice(0, 2), X.slice(2)]) if how else X
     with pytest.raises(ValueError, match=r"Input X contains NaN: row 3, feature 2 \('b'\): the value is missing"):
-        M3SVMClassifier().fit(X, [0, 1, 0, 1])
-    model = M3SVMClassifier().fit(X[:2] if name != "arrow" else X.slice(0, 2), [0, 1])
+        M3SVMClassifier(preparation=None).fit(X, [0, 1, 0, 1])
+    whole = X[:2] if name != "arrow" else X.slice(0, 2)
+    model = M3SVMClassifier(preparation=None).fit(whole, [0, 1])
     with pytest.raises(ValueError, match=r"row 3, feature 2 \('b'\)"):
         model.predict(X)
+    # What is prepared may have gaps.
+    assert M3SVMClassifier().fit(X, [0, 1, 0, 1]).prepared_feature_names_.tolist() == [
+        "a",
+        "a=(missing)",
+        "b",
+        "b=(missing)",
+    ]
+    expected = M3SVMClassifier().fit(whole, [0, 1]).predict(np.array([[1.0, 1.5], [2.0, 2.5], [3.0, 2.0], [1.5, 4.5]]))
+    np.testing.assert_array_equal(M3SVMClassifier().fit(whole, [0, 1]).predict(X), expected)
 
 
 @pytest.mark.parametrize("table", ["pandas", "polars", "arrow in pieces"])
@@ -252,7 +262,7 @@ def test_numbers_that_are_not_finite_are_refused_by_their_place(table, rows, val
     columns["f2"][30], columns["f7"][29], columns["f9"][29] = value, value, value
     # The words before the place are those of scikit-learn.
     with pytest.raises(ValueError, match=f"Input X contains {found}: row 30, feature 8: the value is {word}"):
-        M3SVMClassifier().fit(TABLES[table](columns), y)
+        M3SVMClassifier(preparation=None).fit(TABLES[table](columns), y)
 
 
 @pytest.mark.parametrize("table", ["pandas", "polars", "arrow"])
@@ -275,7 +285,7 @@ def test_tables_are_checked_like_arrays(table):
     assert not hasattr(M3SVMClassifier().fit(np.eye(3), [0, 1, 0]), "feature_names_in_")
 
 
-def test_columns_of_other_types_are_converted_as_ever():
+def test_columns_of_other_types_are_converted_where_nothing_is_prepared():
     pandas = pytest.importorskip("pandas")
     rows = np.array([[1.0, 4.0], [2.0, 3.0], [3.0, 9.0]])
     expected = M3SVMClassifier().fit(rows, [0, 1, 0])
@@ -286,9 +296,9 @@ def test_columns_of_other_types_are_converted_as_ever():
         pandas.DataFrame({"a": rows[:, 0].astype(">f8"), "b": rows[:, 1]}),
     ):
         assert columns_of(frame) is None
-        np.testing.assert_array_equal(M3SVMClassifier().fit(frame, [0, 1, 0]).coef_, expected.coef_)
+        np.testing.assert_array_equal(M3SVMClassifier(preparation=None).fit(frame, [0, 1, 0]).coef_, expected.coef_)
     with pytest.raises((ValueError, TypeError)):
-        M3SVMClassifier().fit(pandas.DataFrame({"a": ["x", "y", "z"]}), [0, 1, 0])
+        M3SVMClassifier(preparation=None).fit(pandas.DataFrame({"a": ["x", "y", "z"]}), [0, 1, 0])
     with pytest.raises(ValueError, match="[Cc]omplex"):
         M3SVMClassifier().fit(pandas.DataFrame({"a": [1j, 2j, 3j]}), [0, 1, 0])
 

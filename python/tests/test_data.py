@@ -93,6 +93,27 @@ def test_data_frames_bring_names(table, library):
     np.testing.assert_array_equal(model.predict(frame), np.array(list("abc"))[expected.predict(X)])
 
 
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_lazy_tables_are_brought_into_memory(table):
+    X, y, expected = table
+    names = [f"feature {j}" for j in range(5)]
+    pandas, dask, arrays = (pytest.importorskip(name) for name in ("pandas", "dask.dataframe", "dask.array"))
+    polars = pytest.importorskip("polars")
+    frame = pandas.DataFrame(X, columns=names)
+    weight = np.ones(len(y))
+    for lazy, labels, weights in (
+        (dask.from_pandas(frame, npartitions=3), dask.from_pandas(pandas.Series(y), npartitions=3), weight),
+        (arrays.from_array(X, chunks=20), arrays.from_array(y, chunks=20), arrays.from_array(weight, chunks=20)),
+        (polars.LazyFrame(dict(zip(names, X.T, strict=True))), y, None),
+    ):
+        model = MultinomialLogisticRegression().fit(lazy, labels, sample_weight=weights)
+        np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-6)
+        np.testing.assert_array_equal(model.predict(lazy), expected.predict(X))
+        if hasattr(lazy, "columns"):
+            assert model.feature_names_in_.tolist() == names
+        model.partial_fit(lazy, labels)
+
+
 @pytest.mark.parametrize(
     "labels",
     [[3, 1, 2], [3.0, -1.0, 2.0], ["é", "b", "c"], [True, False, True], np.array(["x", "y", "z"], dtype=object)],

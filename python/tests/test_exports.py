@@ -7,14 +7,17 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import m3svm
-from m3svm import M3SVMClassifier, MultinomialLogisticRegression, OneVsOneSVMClassifier
+from m3svm import M3SVMClassifier, MultinomialLogisticRegression, OneVsOneSVMClassifier, _core
 
 # Without ONNX there is less to test; the packages are part of the tests' environment.
 onnx = pytest.importorskip("onnx")
@@ -79,6 +82,20 @@ def test_onnx_has_the_votes_of_pairs_where_they_are_equal():
     assert_onnx_agrees(model, new, np.float32)
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "laplacian", "cosine"])
+@pytest.mark.parametrize("estimator", [M3SVMClassifier, OneVsOneSVMClassifier], ids=lambda e: e.__name__)
+def test_onnx_has_kernels(iris, estimator, kernel):
+    X, y = iris
+    # Far from zero: what is lost there costs labels.
+    X = X + 1000.0
+    model = estimator(kernel=kernel, coef0=1.0, scale="standard", probability=True).fit(X, y)
+    onnx.checker.check_model(onnx.load_from_string(model.to_onnx()), full_check=True)
+    assert_onnx_agrees(model, X, np.float64)
+    assert_onnx_agrees(model, X, np.float32)
+    with pytest.raises(ValueError, match="linear scores only"):
+        model.to_liblinear()
+
+
 @pytest.mark.parametrize(
     ("labels", "kind"),
     [(["b", "a"], "text"), (["2", "10"], "text"), ([7, -3], "int64"), ([1.0, 2.0], "int64"), ([True, False], "text")],
@@ -133,6 +150,58 @@ def test_c_compiles_and_agrees(real, tmp_path):
             getattr(code, f"{name}_scores")(row.ctypes.data_as(pointer), out.ctypes.data_as(pointer))
         np.testing.assert_array_equal(model.classes_[found], model.predict(X))
         np.testing.assert_allclose(scores, class_scores(model, X), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64], ids=["f32", "f64", "i64"])
+def test_pipelines_become_onnx(any_estimator, iris, dtype):
+    skl2onnx = pytest.importorskip("skl2onnx")
+    m3svm.register_skl2onnx()
+    X, y = np.round(10 * iris[0]).astype(dtype), iris[1]
+    for classes in (3, 2):
+        X, y = X[y < classes], y[y < classes]
+        for labels in (y, np.array(["no", "yes", "maybe"])[y], *([y == 1] if classes == 2 else [])):
+            pipeline = make_pipeline(StandardScaler(), any_estimator(lam=0.1, tol=1e-3)).fit(X, labels)
+            graph = skl2onnx.to_onnx(pipeline, X[:1], options={"zipmap": False})
+            onnx.checker.check_model(graph, full_check=True)
+            session = onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
+            found, values = session.run(None, {"X": X})
+            np.testing.assert_array_equal(found, pipeline.predict(X))
+            # With two classes the scores are those of both scorers; a vector stands for both.
+            native = hasattr(pipeline, "predict_proba")
+            expected = pipeline.predict_proba(X) if native else class_scores(pipeline[-1], pipeline[0].transform(X))
+            np.testing.assert_allclose(values, expected, rtol=0, atol=1e-4 * max(1.0, np.abs(expected).max()))
+
+
+def test_options_of_skl2onnx_are_those_of_its_own_classifiers(iris, tmp_path):
+    skl2onnx = pytest.importorskip("skl2onnx")
+    m3svm.register_skl2onnx()
+    X, y = iris[0].astype(np.float32), np.array(["no", "yes", "maybe"])[iris[1]]
+    model = m3svm.ISM3ClassifierCV(lams=[0.1, 1.0], ps=[2.0]).fit(X, y)
+
+    def run(**options):
+        graph = skl2onnx.to_onnx(model, X[:1], options={id(model): options})
+        return onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"]).run(
+            None, {"X": X}
+        )
+
+    labels, maps = run()
+    assert labels.tolist() == model.predict(X).tolist()
+    assert maps[0] == pytest.approx(dict(zip(model.classes_, model.predict_proba(X)[0], strict=True)), abs=1e-5)
+    np.testing.assert_allclose(run(zipmap=False, raw_scores=True)[1], class_scores(model, X.astype(float)), atol=1e-4)
+    numbers = run(zipmap=False, nocl=True)[0]
+    np.testing.assert_array_equal(model.classes_[numbers], model.predict(X))
+    # scikit-learn trains no such classes, the command line does.
+    numbers = iris[1].astype(np.uint32)
+    _core.fit(X, numbers, ["0.5", "1.5", "2.5"], {"method": "m3svm"})[0].save(tmp_path / "halves")
+    halves = m3svm.load(tmp_path / "halves")
+    with pytest.raises(ValueError, match="whole numbers or texts, found fractions"):
+        skl2onnx.to_onnx(halves, X[:1], options={"zipmap": False})
+
+
+def test_without_skl2onnx_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "skl2onnx", None)
+    with pytest.raises(ImportError, match="pip install skl2onnx"):
+        m3svm.register_skl2onnx()
 
 
 def test_liblinear_predicts_the_same(any_estimator, real, tmp_path):

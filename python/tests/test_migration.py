@@ -30,8 +30,7 @@ def test_softmax_with_pairs_is_logistic_regression(flowers, classes):
     theirs = LogisticRegression(C=C, tol=1e-12, max_iter=10_000, solver="newton-cg").fit(X, y)
     lam = 1 / (2 * C * classes) if classes > 2 else 1 / (2 * C)
     ours = ISM3Classifier(p=2, lam=lam, epsilon=1e-9, tol=1e-12).fit(X, y)
-    found = ours.coef_ if classes > 2 else ours.coef_[1:] - ours.coef_[:1]
-    np.testing.assert_allclose(found, theirs.coef_, atol=1e-5)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-5)
 
 
 def test_one_against_the_rest_is_linear_svc_without_intercept(flowers):
@@ -48,12 +47,33 @@ def test_pairs_are_those_of_svc(flowers):
     np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)
 
 
+def test_pairs_with_a_kernel_are_those_of_svc(flowers):
+    X, y = flowers
+    settings = {"kernel": "rbf", "gamma": 0.5}
+    theirs = SVC(C=C, tol=1e-10, decision_function_shape="ovo", break_ties=False, **settings).fit(X, y)
+    ours = OneVsOneSVMClassifier(lam=1 / (2 * C), epsilon=1e-10, **settings).fit(X, y)
+    np.testing.assert_allclose(ours._model.raw_scores(X), theirs.decision_function(X), atol=1e-4)
+
+
+def test_ties_between_pairs_are_broken_as_svc_does_on_demand():
+    # Classes that overlap, so that circles of votes are common.
+    random = np.random.RandomState(0)
+    X, y = random.randn(60, 2), np.arange(60) % 5
+    new = random.randn(5000, 2)
+    ours = OneVsOneSVMClassifier(lam=1 / (2 * C), epsilon=1e-10, tol=1e-10).fit(X, y).predict(new)
+    theirs = {
+        ties: SVC(kernel="linear", C=C, tol=1e-10, break_ties=ties).fit(X, y).predict(new) for ties in (True, False)
+    }
+    assert (ours != theirs[True]).mean() < 0.002
+    assert (ours != theirs[False]).mean() > 0.01
+
+
 def test_two_classes_with_p_2_are_one_support_vector_machine(flowers):
     X, y = flowers
     X, y = X[y > 0], y[y > 0]
     theirs = SVC(kernel="linear", C=C, tol=1e-10).fit(X, y)
     ours = M3SVMClassifier(p=2, lam=1 / (2 * C), delta=0, epsilon=1e-9).fit(X, y)
-    np.testing.assert_allclose(ours.coef_[1] - ours.coef_[0], theirs.coef_[0], atol=1e-4)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)
 
 
 def test_one_against_the_rest_is_what_stochastic_descent_comes_close_to(flowers):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import m3svm
+from m3svm import _core
 
 ROOT = Path(__file__).parents[2]
 
@@ -25,10 +26,55 @@ def test_a_loaded_estimator_is_the_saved_one(any_estimator, iris, tmp_path):
     np.testing.assert_array_equal(loaded.predict(X), saved.predict(X))
 
 
-@pytest.mark.parametrize("labels", [[1, 2], [1.0, 2.0], ["01", "1"], ["x", "1"], [-3, 10**12]], ids=str)
+LABELS = [
+    *([1, 2], [1.0, 2.0], ["01", "1"], ["x", "1"], [-3, 10**12], [-(2**62) - 1, 2**62 + 1]),
+    *(["1", "2"], ["1.0", "2"], ["True", "False"], ["1", "nan"], [True, False], [0, 1], [0.0, 1.0]),
+]
+
+
+@pytest.mark.parametrize("labels", LABELS, ids=str)
 def test_labels_survive_a_model_file(labels, tmp_path):
-    m3svm.M3SVMClassifier().fit([[0.0], [1.0]], labels).save(tmp_path / "m")
-    assert m3svm.load(tmp_path / "m").classes_.tolist() == sorted(labels)
+    saved = m3svm.M3SVMClassifier(class_weight={labels[0]: 2.0}).fit([[0.0], [1.0]], labels)
+    saved.save(tmp_path / "m")
+    loaded = m3svm.load(tmp_path / "m")
+    assert loaded.classes_.dtype.kind == saved.classes_.dtype.kind
+    assert repr(loaded.classes_.tolist()) == repr(sorted(labels))
+    assert repr(loaded.class_weight) == repr(saved.class_weight)
+    # And again.
+    loaded.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "m").read_bytes()
+
+
+def test_labels_of_files_that_do_not_say_are_numbers_if_all_are(tmp_path):
+    for names, expected in ((["1", "2"], [1, 2]), (["1", "2.5"], [1.0, 2.5]), (["01", "1"], ["01", "1"])):
+        model, _ = _core.fit(np.array([[0.0], [1.0]]), np.array([0, 1], dtype=np.uint32), names, {"method": "m3svm"})
+        model.save(tmp_path / "m")
+        assert m3svm.load(tmp_path / "m").classes_.tolist() == expected
+        with pytest.raises(ValueError, match="`labels` must be one of text, integer, real, boolean"):
+            model.described("colour")
+
+
+def test_estimated_probabilities_survive_a_model_file(iris, tmp_path):
+    X, y = iris
+    saved = m3svm.M3SVMClassifier(probability=True, random_state=0).fit(X, y)
+    saved.save(tmp_path / "m")
+    loaded = m3svm.load(tmp_path / "m")
+    assert loaded.get_params() == saved.get_params()
+    np.testing.assert_array_equal(loaded.predict_proba(X), saved.predict_proba(X))
+    assert loaded.to_onnx() == saved.to_onnx()
+    # A search comes back as what it has chosen.
+    search = m3svm.CrammerSingerClassifierCV(lams=[0.1, 1.0], probability=True, random_state=0).fit(X, y)
+    search.save(tmp_path / "m")
+    loaded = m3svm.load(tmp_path / "m")
+    assert type(loaded) is m3svm.CrammerSingerClassifier and loaded.lam == search.lam_
+    np.testing.assert_array_equal(loaded.predict_proba(X), search.predict_proba(X))
+
+
+def test_equal_fits_write_equal_files(any_estimator, iris, tmp_path):
+    X, y = iris
+    for name in ("one", "two"):
+        any_estimator().fit(X, y).save(tmp_path / name)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
 def test_names_of_features_survive_a_model_file(iris, tmp_path):

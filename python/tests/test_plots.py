@@ -17,7 +17,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import m3svm
-from m3svm import M3SVMClassifier, M3SVMClassifierCV, OneVsOneSVMClassifier
+from m3svm import (
+    ISM3Classifier,
+    M3SVMClassifier,
+    M3SVMClassifierCV,
+    MultinomialLogisticRegressionCV,
+    OneVsOneSVMClassifier,
+)
 from m3svm.plots import ConvergenceDisplay, DecisionRegionDisplay, MarginMatrixDisplay, PathDisplay
 from m3svm.plots._plane import plane_through
 
@@ -131,6 +137,70 @@ def test_the_heat_map_has_every_setting_and_frames_the_chosen_one(search):
     assert tuple(np.add(frame.get_xy(), 0.5)) == (lams.index(search.lam_), ps.index(search.p_))
 
 
+def test_many_p_are_a_heat_map_and_no_p_is_one_line(iris):
+    many = M3SVMClassifierCV(lams=[1e-3, 1e-2, 1e-1], ps=range(1, 7), cv=3).fit(*iris)
+    assert PathDisplay.from_estimator(many).ax_.images
+    assert not PathDisplay.from_estimator(many, kind="lines").ax_.images
+    lone = MultinomialLogisticRegressionCV(lams=[0.1, 1.0, 10.0], cv=3, scoring="f1_macro").fit(*iris)
+    display = PathDisplay.from_estimator(lone)
+    assert display.ax_.get_title() == "F1 macro in cross-validation"
+    names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert names == [f"chosen: λ = {lone.lam_:g}"]
+    (table,) = PathDisplay.from_estimator(lone, kind="heatmap").ax_.images
+    assert table.get_array().shape == (1, 3)
+
+
+def test_names_of_many_classes_do_not_overlap():
+    for classes in (3, 12, 60, 150):
+        names = [f"class {k}" for k in range(classes)]
+        display = MarginMatrixDisplay(np.random.RandomState(0).rand(classes, classes), display_labels=names).plot()
+        figure = display.figure_
+        figure.canvas.draw()
+        for labels, side in ((display.ax_.get_xticklabels(), "x"), (display.ax_.get_yticklabels(), "y")):
+            boxes = [label.get_window_extent() for label in labels]
+            sizes = [label.get_fontsize() for label in labels]
+            assert len(labels) == classes or classes > 60
+            assert min(sizes) >= 5
+            steps = np.abs(np.diff([getattr(box, f"{side}1") for box in boxes])) / figure.dpi * 72
+            assert steps.min() > 0.95 * sizes[0], (classes, side)
+
+
+def test_classes_have_colours_of_their_own_up_to_ten():
+    from m3svm.plots._drawing import class_colours
+
+    for number in range(2, 61):
+        colours = class_colours(number)
+        assert len(set(colours)) == number
+    assert all(isinstance(colour, str) for colour in class_colours(10))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_margins_end_where_the_lead_is_one(iris, classes):
+    X, y = iris[0][iris[1] < classes, 2:], iris[1][iris[1] < classes]
+    model = M3SVMClassifier(lam=0.1).fit(X, y)
+    display = DecisionRegionDisplay.from_estimator(model, X, y, grid_resolution=200)
+    ends = np.concatenate([path.vertices for path in display.margins_.get_paths()])
+    scores = np.sort(model._model.scores(np.ascontiguousarray(ends)), axis=1)
+    np.testing.assert_allclose(scores[:, -1] - scores[:, -2], 1.0, atol=0.05)
+    off = DecisionRegionDisplay.from_estimator(model, X, y, grid_resolution=20, margins=False)
+    assert off.margins_ is None and off.lead is None
+
+
+def test_margins_are_drawn_where_there_are_any(iris):
+    X, y = iris[0][:, 2:], iris[1]
+    draw = DecisionRegionDisplay.from_estimator
+    assert draw(make_pipeline(StandardScaler(), M3SVMClassifier(lam=0.1)).fit(X, y), X, y).margins_ is not None
+    logistic = ISM3Classifier().fit(X, y)
+    assert draw(logistic, X, y).margins_ is None
+    assert draw(logistic, X, y, margins=True).margins_ is not None
+    pairs, other = OneVsOneSVMClassifier().fit(X, y), LogisticRegression(max_iter=1000).fit(X, y)
+    for model in (pairs, other):
+        assert draw(model, X, y).margins_ is None
+        with pytest.raises(ValueError, match="`margins` are those of joint problems"):
+            draw(model, X, y, margins=True)
+    assert draw(OneVsOneSVMClassifier().fit(X[y < 2], y[y < 2]), X, y).margins_ is not None
+
+
 def test_regions_of_two_features_are_the_predictions(iris):
     X, y = iris[0][:, 2:], iris[1]
     model = M3SVMClassifier().fit(X, y)
@@ -185,7 +255,8 @@ def test_other_classifiers_and_texts_as_labels_have_regions_too(iris):
 def test_many_classes_are_named_in_the_picture():
     X = np.stack([np.cos(np.arange(40) * 0.9), np.sin(np.arange(40) * 0.9)], axis=1)
     y = np.arange(40) % 7
-    display = DecisionRegionDisplay.from_estimator(M3SVMClassifier().fit(X, y), X, y, grid_resolution=60)
+    model = M3SVMClassifier().fit(X, y)
+    display = DecisionRegionDisplay.from_estimator(model, X, y, grid_resolution=60)
     assert {text.get_text() for text in display.ax_.texts} == {str(k) for k in np.unique(display.region)}
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_wine
@@ -37,6 +40,31 @@ def test_sparse_regression_is_that_of_scikit_learn(wine):
     np.testing.assert_array_equal(ours.coef_ == 0, np.abs(theirs.coef_) < 1e-6)
     with pytest.raises(ValueError, match="use proximal or auto"):
         ours.set_params(solver="newton").fit(X, y)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.7])
+def test_the_elastic_net_is_that_of_scikit_learn(wine, share):
+    X, y = wine
+    theirs = LogisticRegression(l1_ratio=share, C=0.2, solver="saga", tol=1e-9, max_iter=100_000).fit(X, y)
+    lam, ratio = (1 + share) / (2 * 0.2), 2 * share / (1 + share)
+    ours = m3svm.SparseMultinomialLogisticRegression(lam=lam, l1_ratio=ratio, epsilon=1e-10).fit(X, y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)
+    np.testing.assert_array_equal(ours.coef_ == 0, np.abs(theirs.coef_) < 1e-6)
+    assert ours.dual_gap_ <= 1e-8
+
+
+def test_an_elastic_net_keeps_its_ratio_in_model_files_and_searches(wine, tmp_path):
+    X, y = wine
+    model = m3svm.SparseMultinomialLogisticRegression(lam=2.0, l1_ratio=0.5).fit(X, y)
+    model.save(tmp_path / "net.m3svm")
+    assert m3svm.load(tmp_path / "net.m3svm").get_params()["l1_ratio"] == 0.5
+    search = m3svm.SparseMultinomialLogisticRegressionCV(lams=[0.5, 2.0], l1_ratio=0.5).fit(X, y)
+    again = m3svm.SparseMultinomialLogisticRegression(lam=search.lam_, l1_ratio=0.5).fit(X, y)
+    np.testing.assert_allclose(search.coef_, again.coef_, atol=1e-6)
+    lasso = m3svm.SparseMultinomialLogisticRegression(lam=search.lam_).fit(X, y)
+    assert (lasso.coef_ == 0).sum() > (again.coef_ == 0).sum()
+    with pytest.raises(ValueError, match="l1_ratio"):
+        m3svm.SparseMultinomialLogisticRegression(l1_ratio=1.5).fit(X, y)
 
 
 def test_two_classes_of_logistic_regression_have_twice_the_penalty(wine):
@@ -173,6 +201,21 @@ def test_class_weights_are_sample_weights(iris):
         m3svm.M3SVMClassifier(class_weight={"1": 1.0}).fit(X, y)
 
 
+@pytest.mark.parametrize("named", [[0, 1, 2], [0, 1], [0, 2], [2], [0, 1, 5]], ids=str)
+def test_class_weights_may_name_what_logistic_regression_lets_them_name(iris, named):
+    # A fold without the last class.
+    X, y = iris[0][:100], iris[1][:100]
+    weights = {label: 1.0 + label for label in named}
+
+    def outcome(estimator):
+        try:
+            return estimator.set_params(class_weight=weights).fit(X, y).predict(X).tolist()
+        except ValueError:
+            return "refused"
+
+    assert outcome(m3svm.MultinomialLogisticRegression()) == outcome(LogisticRegression())
+
+
 def test_rows_that_count_nothing_support_nothing(iris):
     X, y = iris
     weight = np.ones(150)
@@ -203,3 +246,62 @@ def test_solvers_agree(iris, solver):
     X, y = iris
     ours = m3svm.ISM3Classifier(solver=solver).fit(X, y)
     assert ours.objective_ == pytest.approx(m3svm.ISM3Classifier().fit(X, y).objective_, rel=1e-8)
+
+
+def test_what_was_found_cannot_be_set(any_estimator, iris):
+    X, y = iris
+    unfitted = any_estimator()
+    model = any_estimator().fit(X, y)
+    for name in ("coef_", "intercept_", "scorer_coef_", "scorer_intercept_"):
+        assert not hasattr(unfitted, name)
+        assert getattr(any_estimator, name) is not None
+        for restored in (model, pickle.loads(pickle.dumps(model)), copy.copy(model)):
+            with pytest.raises(AttributeError, match=f"`{name}` is what the training found, and cannot be set"):
+                setattr(restored, name, np.zeros(3))
+            with pytest.raises(ValueError, match="read-only"):
+                getattr(restored, name)[0] = 1.0
+            assert name in vars(restored)
+
+
+def test_two_classes_have_one_vector_that_decides(any_estimator, iris):
+    X, y = iris
+    X, y = X[50:], np.array(["maybe", "yes"])[y[50:] - 1]
+    model = any_estimator(scale="standard", lam=0.1).fit(X, y)
+    assert (model.coef_.shape, model.intercept_.shape) == ((1, 4), (1,))
+    scale = np.abs(model.decision_function(X)).max()
+    said = X @ model.coef_[0] + model.intercept_[0]
+    np.testing.assert_allclose(said, model.decision_function(X), atol=1e-9 * scale)
+    np.testing.assert_array_equal(np.where(said > 0, "yes", "maybe"), model.predict(X))
+    # What was trained is there as well.
+    scorers = 1 if any_estimator is m3svm.OneVsOneSVMClassifier else 2
+    assert (model.scorer_coef_.shape, model.scorer_intercept_.shape) == ((scorers, 4), (scorers,))
+    said = X @ model.scorer_coef_.T + model.scorer_intercept_
+    np.testing.assert_allclose(said, model._model.raw_scores(X), atol=1e-9 * scale)
+
+
+def test_more_classes_have_the_vectors_of_all_scorers(any_estimator, iris):
+    X, y = iris
+    model = any_estimator().fit(X, y)
+    assert model.coef_ is model.scorer_coef_ or (model.coef_ == model.scorer_coef_).all()
+    assert (model.intercept_ == model.scorer_intercept_).all()
+
+
+@pytest.mark.parametrize("threads", [-1, None])
+def test_all_cores_have_two_names(iris, threads):
+    X, y = iris
+    assert m3svm.M3SVMClassifier(n_threads=threads).fit(X, y).score(X, y) > 0.9
+
+
+@pytest.mark.parametrize("threads", [0, -2, 1025, 10**30])
+def test_other_numbers_of_threads_are_refused_in_a_sentence(iris, threads):
+    X, y = iris
+    expected = f"`n_threads` must be between 1 and 1024, or -1 for all cores, found {threads}"
+    with pytest.raises(ValueError, match=f"^{expected}$"):
+        m3svm.M3SVMClassifier(n_threads=threads).fit(X, y)
+
+
+def test_no_scaling_may_be_called_none(iris):
+    X, y = iris
+    model = m3svm.M3SVMClassifier(scale=None).fit(X, y)
+    np.testing.assert_array_equal(model.coef_, m3svm.M3SVMClassifier(scale="none").fit(X, y).coef_)
+    assert model.get_params()["scale"] is None

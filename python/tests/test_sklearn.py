@@ -22,28 +22,51 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from m3svm import M3SVMClassifier, M3SVMClassifierCV, MultinomialLogisticRegression
+from m3svm import (
+    M3SVMClassifier,
+    MultinomialLogisticRegression,
+    OneVsOneSVMClassifier,
+    OneVsRestSVMClassifier,
+    SparseMultinomialLogisticRegression,
+)
 from m3svm._core import default_settings, methods
 from m3svm._model_file import ESTIMATORS
+from m3svm._search import PowerSearch
+from m3svm._searches import SEARCHES
 
-# The search with few values, so that it is quick.
-SEARCH = M3SVMClassifierCV(lams=[1e-3, 1e-1], ps=[2.0, 4.0], cv=3)
+
+def few_values(search):
+    """A search with few values, so that it is quick."""
+    return search(lams=[1e-2, 1e-1], cv=3, **({"ps": [2.0, 4.0]} if issubclass(search, PowerSearch) else {}))
 
 
-@parametrize_with_checks([*(estimator() for estimator in ESTIMATORS), SEARCH])
+CHECKED = [
+    *(estimator() for estimator in ESTIMATORS),
+    *(few_values(search) for search in SEARCHES),
+    # One per way to score, with everything that comes with estimated probabilities.
+    *(e(probability=True) for e in (M3SVMClassifier, OneVsRestSVMClassifier, OneVsOneSVMClassifier)),
+    few_values(SEARCHES[0]).set_params(scoring="f1_macro"),
+    # One per scheme with a kernel.
+    *(e(kernel="rbf") for e in (M3SVMClassifier, OneVsRestSVMClassifier, OneVsOneSVMClassifier)),
+    M3SVMClassifier(kernel="rbf", rank=10),
+]
+
+
+@parametrize_with_checks(CHECKED)
 def test_scikit_learn_accepts_every_estimator(estimator, check):
     check(estimator)
 
 
 def test_every_method_of_the_library_has_an_estimator():
     assert sorted(e._method for e in ESTIMATORS) == sorted(methods())
+    assert [(e._method, f"{e.__name__}CV") for e in ESTIMATORS] == [(s._method, s.__name__) for s in SEARCHES]
 
 
 def test_defaults_are_those_of_the_library(any_estimator):
     defaults = {name: p.default for name, p in inspect.signature(any_estimator).parameters.items()}
     expected = default_settings(any_estimator._method)
     # Decided otherwise on purpose: scikit-learn's linear models do not scale either.
-    assert defaults.pop("scale") == "none"
+    assert defaults.pop("scale") == "auto"
     for name in any_estimator._own_settings + any_estimator._common_settings:
         if name != "scale":
             assert defaults[name] == expected[name], name
@@ -52,7 +75,7 @@ def test_defaults_are_those_of_the_library(any_estimator):
 
 
 def test_parameters_are_keywords_with_names_and_every_one_is_documented(any_estimator):
-    for cls in (any_estimator, M3SVMClassifierCV):
+    for cls in (any_estimator, SEARCHES[ESTIMATORS.index(any_estimator)]):
         parameters = inspect.signature(cls).parameters
         assert set(parameters) == set(cls().get_params())
         assert all(p.kind is p.KEYWORD_ONLY for p in parameters.values())
@@ -98,6 +121,12 @@ def test_feature_names_come_through_a_pipeline_that_keeps_frames(iris):
 def test_features_can_be_selected_and_scores_calibrated(iris):
     X, y = iris
     assert SelectFromModel(M3SVMClassifier(lam=1.0)).fit(X, y).transform(X).shape[1] < 4
+    # Of a lasso all features with weights are kept, as of scikit-learn's own.
+    noise = np.random.RandomState(0).randn(150, 6)
+    selector = SelectFromModel(SparseMultinomialLogisticRegression(lam=3.0)).fit(np.hstack([X, noise]), y)
+    has_weight = np.abs(selector.estimator_.coef_).sum(axis=0) > 1e-5
+    assert 2 <= has_weight.sum() < 10
+    np.testing.assert_array_equal(selector.get_support(), has_weight)
     calibrated = CalibratedClassifierCV(M3SVMClassifier(lam=1.0), cv=3).fit(X, y)
     np.testing.assert_allclose(calibrated.predict_proba(X).sum(axis=1), 1.0)
 
@@ -176,3 +205,19 @@ def test_a_failed_fit_leaves_the_estimator_as_it_was(iris):
     with pytest.raises(ValueError, match="classes"):
         model.fit(X[:, :2], np.zeros(len(y)))
     np.testing.assert_array_equal(model.decision_function(X), before)
+
+
+def test_only_what_is_random_draws_from_a_generator(any_estimator, iris):
+    X, y = iris
+    np.random.seed(5)
+    before = np.random.get_state()[1].copy()
+    generator = np.random.RandomState(5)
+    any_estimator().fit(X, y).predict(X)
+    any_estimator(random_state=generator).fit(X, y)
+    np.testing.assert_array_equal(np.random.get_state()[1], before)
+    np.testing.assert_array_equal(generator.get_state()[1], before)
+    if hasattr(any_estimator, "partial_fit"):
+        any_estimator(random_state=generator).partial_fit(X, y, classes=[0, 1, 2])
+        assert (generator.get_state()[1] != before).any() or generator.get_state()[2] != 624
+    with pytest.raises(ValueError, match="cannot be used to seed"):
+        any_estimator(random_state="seven").fit(X, y)

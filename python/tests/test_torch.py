@@ -187,6 +187,17 @@ def test_unfit_heads_are_refused() -> None:
         m3.to_linear(m3svm.OneVsOneSVMClassifier().fit(x, y))
 
 
+def test_two_classes_have_two_rows_in_a_layer() -> None:
+    x, y = load_iris(return_X_y=True)
+    estimator = m3svm.M3SVMClassifier().fit(x[50:], y[50:])
+    layer = m3.to_linear(estimator)
+    np.testing.assert_allclose(layer.weight.detach().numpy(), estimator.scorer_coef_, rtol=1e-6)
+    np.testing.assert_allclose(layer.bias.detach().numpy(), estimator.scorer_intercept_, rtol=1e-6)
+    one = m3svm.OneVsOneSVMClassifierCV(lams=[0.1, 1.0]).fit(x, y)
+    with pytest.raises(ValueError, match="one scorer per class"):
+        m3.to_linear(one)
+
+
 @pytest.mark.parametrize("settings", [{"p": 0.5}, {"p": float("nan")}, {"lam": -1.0}, {"epsilon": float("inf")}])
 def test_settings_out_of_range_are_refused(settings: dict[str, float]) -> None:
     (name,) = settings

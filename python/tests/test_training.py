@@ -120,3 +120,20 @@ def test_progress_is_printed_on_demand(iris, capsys):
         )
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) >= 2 and all("objective" in line for line in lines)
+
+
+def test_scores_that_are_not_finite_are_an_error_that_names_the_row(iris):
+    X, y = iris
+    model = M3SVMClassifier().fit(X, y)
+    huge = X.copy()
+    huge[3] = [1e308, -1e308, 1e308, -1e308]
+    for say in (model.predict, model.decision_function):
+        with pytest.raises(ValueError, match="^row 4: a score is "):
+            say(huge)
+
+
+def test_an_optimum_at_the_origin_is_no_reason_to_warn(any_estimator, iris):
+    X, y = iris
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert any_estimator(lam=1e100).fit(X, y).dual_gap_ <= 1e-8

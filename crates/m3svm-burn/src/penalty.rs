@@ -7,7 +7,7 @@ use burn::module::Module;
 use burn::tensor::Tensor;
 use burn::tensor::backend::Backend;
 use burn_nn::Linear;
-use m3svm::Penalty;
+use m3svm::Parameters;
 use m3svm::penalty::{Norm, Pairwise};
 
 use crate::gradient::{constant, widened, with_gradient};
@@ -29,7 +29,7 @@ pub struct MinMarginPenaltyConfig {
 impl MinMarginPenaltyConfig {
     /// Refuses settings outside their range.
     pub fn check(&self) -> m3svm::Result<()> {
-        Pairwise::new(Norm::L2, self.lambda, self.p).check()?;
+        Pairwise::new(Norm::L2, self.lambda, self.p).check_parameters()?;
         if self.p < 1.0 {
             return Err(m3svm::Error::Param {
                 name: "p",

@@ -6,7 +6,7 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::tensor::backend::Backend;
 use burn::tensor::{Int, Tensor};
-use m3svm::Loss;
+use m3svm::Parameters;
 use m3svm::loss::SmoothHinge;
 
 use crate::pairwise::{class_weights, mean_over_pairs};
@@ -24,7 +24,7 @@ pub struct SmoothHingeLossConfig {
 impl SmoothHingeLossConfig {
     /// Refuses settings outside their range.
     pub fn check(&self) -> m3svm::Result<()> {
-        SmoothHinge { delta: self.delta }.check()
+        SmoothHinge { delta: self.delta }.check_parameters()
     }
 
     /// Initialize a [smooth hinge loss](SmoothHingeLoss).

@@ -4,34 +4,54 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
+use m3svm::same_file;
 
 use crate::print;
+use crate::report::tell;
 
-/// Refuses to write over what is being read, and places where nothing can be written; asked before any work.
-pub(crate) fn check_output(output: &Path, inputs: &[&Path]) -> anyhow::Result<()> {
-    if let Some(input) = inputs.iter().find(|input| same(output, input)) {
-        bail!("{}: the output would replace the input {}", output.display(), input.display());
+/// The files that paths, folders and patterns stand for.
+pub(crate) fn all_files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for path in paths {
+        files.extend(m3svm_io::files_of(path)?);
     }
-    Ok(m3svm::check_writable(output)?)
+    Ok(files)
 }
 
-/// The same for all outputs of a command, each with what it is; nor may two of them get into each other's way. A trace is meant to
-/// be followed, so it may share standard output with JSON; a journal is added to, so it may be there already.
-pub(crate) fn check_outputs(outputs: &[(&str, &Option<PathBuf>)], input: &Path, json: bool) -> anyhow::Result<()> {
-    let given: Vec<(&str, &PathBuf)> =
-        outputs.iter().filter_map(|(what, path)| Some((*what, path.as_ref()?))).collect();
-    for (_, path) in &given {
-        check_output(path, &[input])?;
+/// What these paths are called together.
+pub(crate) fn called(paths: &[PathBuf]) -> String {
+    match paths {
+        [one] => crate::report::file(one),
+        several => crate::report::plural(several.len(), "file"),
     }
+}
+
+/// An output that was asked for, with what it is.
+pub(crate) type Output<'a> = (&'static str, Option<&'a Path>);
+
+/// Refuses outputs that would replace an input or one another, and places where nothing can be written; asked before any work. A
+/// trace is meant to be followed, so it may share standard output with JSON; a journal is added to, so it may be there already.
+pub(crate) fn check_outputs(outputs: &[Output<'_>], inputs: &[&Path], json: bool) -> anyhow::Result<()> {
+    let given: Vec<(&str, &Path)> = outputs.iter().filter_map(|(what, path)| Some((*what, (*path)?))).collect();
     for (i, (what, path)) in given.iter().enumerate() {
-        if let Some((other, _)) = given[..i].iter().find(|(_, earlier)| same_output(earlier, path)) {
+        m3svm::check_apart(path, inputs)?;
+        if let Some((other, _)) = given[..i].iter().find(|(_, earlier)| same_file(earlier, path)) {
             bail!("{}: the {other} and the {what} cannot be the same file", path.display());
         }
         if json && *what != "trace" && is_stdout(path) {
             bail!("`--json` and the {what} cannot both go to standard output");
         }
     }
-    Ok(())
+    // Last, because it makes a file for a moment.
+    Ok(given.iter().try_for_each(|(_, path)| m3svm::check_writable(path))?)
+}
+
+/// The outcome of writing several files, each of which was tried whatever became of the others: all that went wrong is said.
+pub(crate) fn all_written(results: impl IntoIterator<Item = anyhow::Result<()>>) -> anyhow::Result<()> {
+    let mut failed: Vec<anyhow::Error> = results.into_iter().filter_map(Result::err).collect();
+    let Some(last) = failed.pop() else { return Ok(()) };
+    failed.iter().for_each(|error| tell("error", &crate::sentence(error)));
+    Err(last)
 }
 
 /// Prints a result, or says it on standard error if an output has gone to standard output already.
@@ -42,25 +62,6 @@ pub(crate) fn print_beside(outputs: &[&Option<PathBuf>], text: &str) -> anyhow::
         return Ok(());
     }
     print(text)
-}
-
-/// Whether two paths lead to the same existing file.
-fn same(a: &Path, b: &Path) -> bool {
-    let real = |path: &Path| {
-        // The readers take `-` for standard input.
-        let path = if path == Path::new("-") { Path::new("/dev/stdin") } else { path };
-        path.canonicalize().ok().filter(|p| p.is_file())
-    };
-    real(a).is_some_and(|a| real(b) == Some(a))
-}
-
-/// Whether two outputs would be one file, be it there already or not.
-fn same_output(a: &Path, b: &Path) -> bool {
-    let place = |path: &Path| {
-        let folder = path.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        Some(folder.canonicalize().ok()?.join(path.file_name()?))
-    };
-    same(a, b) || place(a).is_some_and(|a| place(b) == Some(a))
 }
 
 /// Whether a path leads to our own standard output, as `/dev/stdout` does.

@@ -3,7 +3,9 @@
 mod args;
 mod commands;
 mod files;
+mod interrupt;
 mod progress;
+mod quality;
 mod report;
 mod table;
 mod trace;
@@ -13,6 +15,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use args::{Cli, Command};
+use m3svm_io::{Problem, ReadError, SourceError};
 
 fn main() -> ExitCode {
     match run(Cli::read()) {
@@ -20,19 +23,26 @@ fn main() -> ExitCode {
         // Whoever read our output has seen enough.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            report::tell("error", &sentence(&error));
+            let hint = if is_over_budget(&error) { " (--memory)" } else { "" };
+            report::tell("error", &format!("{}{hint}", sentence(&error)));
             ExitCode::FAILURE
         }
     }
 }
 
 fn run(cli: Cli) -> anyhow::Result<()> {
+    if cli.quiet {
+        report::be_quiet();
+    }
+    m3svm::memory::set_budget(cli.memory);
     let command = || match &cli.command {
         Command::Demo => commands::demo::run(),
         Command::Train(args) => commands::train::run(args),
         Command::Tune(args) => commands::tune::run(args),
         Command::Compare(args) => commands::compare::run(args),
         Command::Reproduce(args) => commands::reproduce::run(args),
+        Command::Describe(args) => commands::describe::run(args),
+        Command::Separable(args) => commands::separable::run(args),
         Command::Predict(args) => commands::predict::run(args),
         Command::Evaluate(args) => commands::evaluate::run(args),
         Command::Inspect(args) => commands::inspect::run(args),
@@ -63,11 +73,26 @@ fn sentence(error: &anyhow::Error) -> String {
     for cause in error.chain().map(ToString::to_string) {
         if text.is_empty() {
             text = cause;
-        } else if !text.ends_with(&cause) {
+        } else if !text.contains(&cause) {
             text = format!("{text}: {cause}");
         }
     }
     text
+}
+
+/// Whether the memory budget was too small, which is an option of ours.
+pub(crate) fn is_over_budget(error: &anyhow::Error) -> bool {
+    let own = |error: &m3svm::Error| matches!(error, m3svm::Error::Memory { .. });
+    let of_file = |error: &ReadError| matches!(&error.problem, Problem::Data(error) if own(error));
+    error.chain().any(|cause| {
+        cause.downcast_ref::<m3svm::Error>().is_some_and(own)
+            || cause.downcast_ref::<ReadError>().is_some_and(of_file)
+            || cause.downcast_ref::<SourceError>().is_some_and(|error| match error {
+                SourceError::Fit(error) => own(error),
+                SourceError::Read(error) => of_file(error),
+                _ => false,
+            })
+    })
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

@@ -1,8 +1,7 @@
-//! What happens on standard error while long work is under way, and Ctrl-C.
+//! What happens on standard error while long work is under way.
 
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -11,7 +10,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use m3svm::Progress;
 use m3svm::select::SearchProgress;
 
-use crate::report;
+use crate::{interrupt, report};
 
 /// Work that ends sooner shows nothing.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -31,7 +30,7 @@ impl Spinner {
             bar.set_style(style);
         }
         bar.set_message(message);
-        if !std::io::stderr().is_terminal() {
+        if !std::io::stderr().is_terminal() || report::is_quiet() {
             return Self { bar, stop: None, thread: None };
         }
         let (stop, stopped) = mpsc::channel();
@@ -58,33 +57,9 @@ impl Drop for Spinner {
     }
 }
 
-/// How often Ctrl-C was pressed since [`heed_interrupts`].
-static PRESSED: AtomicUsize = AtomicUsize::new(0);
-
 /// Follows a training: progress and Ctrl-C.
 pub(crate) struct Watcher {
     spinner: Spinner,
-}
-
-/// From here on the first Ctrl-C asks the work to stop, the second one ends the program. Asked again it does nothing.
-fn heed_interrupts() -> anyhow::Result<()> {
-    static HEEDED: AtomicBool = AtomicBool::new(false);
-    if !HEEDED.swap(true, Ordering::SeqCst) {
-        ctrlc::set_handler(|| match PRESSED.fetch_add(1, Ordering::SeqCst) {
-            0 => report::tell("note", "stopping; press Ctrl-C again to abort"),
-            _ => std::process::exit(1),
-        })?;
-    }
-    Ok(())
-}
-
-/// Whether Ctrl-C was pressed.
-pub(crate) fn interrupted() -> bool {
-    PRESSED.load(Ordering::SeqCst) > 0
-}
-
-fn go_on() -> ControlFlow<()> {
-    if interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
 /// Follows a search over many fits: progress and Ctrl-C.
@@ -96,7 +71,7 @@ pub(crate) struct SearchWatcher {
 
 impl SearchWatcher {
     pub(crate) fn start(what: &'static str) -> anyhow::Result<Self> {
-        heed_interrupts()?;
+        interrupt::heed()?;
         Ok(Self { spinner: Spinner::start(what.into()), what, started: Instant::now() })
     }
 
@@ -109,23 +84,27 @@ impl SearchWatcher {
             _ => format!(", about {:.0} s left", seconds * (planned.saturating_sub(*done)) as f64 / *done as f64),
         };
         self.spinner.bar.set_message(format!("{}: {done} of {planned} fits{left}", self.what));
-        go_on()
+        interrupt::go_on()
     }
 }
 
 impl Watcher {
     pub(crate) fn start() -> anyhow::Result<Self> {
-        heed_interrupts()?;
+        interrupt::heed()?;
         Ok(Self { spinner: Spinner::start("training".into()) })
     }
 
     /// Called by the solver.
     pub(crate) fn step(&mut self, at: &Progress) -> ControlFlow<()> {
         let Progress { iteration, objective, relative_gap, .. } = at;
+        if objective.is_infinite() {
+            self.spinner.bar.set_message("training: reading rows");
+            return interrupt::go_on();
+        }
         let gap = relative_gap.map(|gap| format!(", gap {gap:.1e}")).unwrap_or_default();
         self.spinner
             .bar
             .set_message(format!("training: iteration {iteration}, objective {}{gap}", report::digits(*objective, 8)));
-        go_on()
+        interrupt::go_on()
     }
 }

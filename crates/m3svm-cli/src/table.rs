@@ -1,5 +1,6 @@
 //! Text tables for a terminal of 80 columns.
 
+use m3svm::text::visible;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Columns of the terminal that tables are made for.
@@ -42,6 +43,22 @@ pub(crate) fn list(pairs: &[(&str, String)]) -> String {
 pub(crate) fn room_beside(names: &[String]) -> usize {
     let widest = names.iter().map(|n| n.width()).max().unwrap_or(0);
     WIDTH.saturating_sub(2 + widest + GAP)
+}
+
+/// A text in lines of so many columns, broken between words.
+pub(crate) fn folded(text: &str, room: usize) -> Vec<String> {
+    let mut lines: Vec<String> = vec![String::new()];
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if line.width() + 1 + word.width() <= room => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_string()),
+        }
+    }
+    lines
 }
 
 /// Columns that a text takes.
@@ -93,9 +110,9 @@ pub(crate) fn rectangle(
     text
 }
 
-/// A name as it can be shown: no control characters, at most so many columns wide.
+/// A name as it can be shown: no characters that steer the terminal, at most so many columns wide.
 pub(crate) fn shown(name: &str, width: usize) -> String {
-    let clean: String = name.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    let clean = visible(name);
     if clean.width() <= width {
         return clean;
     }
@@ -126,5 +143,6 @@ mod tests {
         assert_eq!(shown("versicolor", 6), "versi…");
         assert_eq!(shown("山鸢尾花", 6), "山鸢…");
         assert_eq!(shown("a\u{1b}[31mb\n", 20), "a\u{fffd}[31mb\u{fffd}");
+        assert_eq!(shown("a\u{202e}b", 20), "a\u{fffd}b");
     }
 }

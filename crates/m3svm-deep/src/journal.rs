@@ -1,11 +1,10 @@
 //! Finished trainings, one JSON line each. A comparison that was stopped goes on where it was.
 
-use std::fs::{self, File};
-use std::io::Write;
 use std::path::Path;
 use std::sync::Mutex;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
+use m3svm::{JournalFile, JournalLine};
 use serde::{Deserialize, Serialize};
 
 use crate::settings::Settings;
@@ -32,44 +31,43 @@ impl Run {
     pub(crate) fn last(&self) -> Option<&Epoch> {
         self.history.last()
     }
+
+    /// Whether a training can have these numbers.
+    fn can_be(&self) -> bool {
+        let share = |v: f64| (0.0..=1.0).contains(&v);
+        let epoch = |(number, e): (usize, &Epoch)| {
+            e.epoch == number
+                && share(e.train_accuracy)
+                && share(e.test_accuracy)
+                && e.validation_accuracy.is_none_or(share)
+                && [e.train_loss, e.test_loss, e.images_per_second].iter().all(|v| v.is_finite())
+        };
+        let margin = |m: &Option<f64>| m.is_none_or(|m| m.is_finite() && m >= 0.0);
+        (1..).zip(&self.history).all(epoch)
+            && self.first_margins.len() == self.last_margins.len()
+            && self.first_margins.iter().chain(&self.last_margins).all(margin)
+    }
 }
 
 const ANOTHER: &str = "choose another folder for these";
+
+/// How every line begins.
+const BEGINS: &str = r#"{"settings":"#;
 
 /// The file of a comparison.
 #[derive(Debug)]
 pub(crate) struct Journal {
     known: Vec<Run>,
-    file: Mutex<File>,
+    file: Mutex<JournalFile>,
 }
 
 impl Journal {
     /// Reads what is there. A last line that was cut off is done again; trainings on other data than those of a checksum are refused.
     pub(crate) fn open(path: &Path, data: &str) -> Result<Self> {
-        let text = if path.exists() {
-            fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?
-        } else {
-            String::new()
-        };
-        let mut known = Vec::new();
-        let mut kept = String::new();
-        for (n, line) in text.split_inclusive('\n').enumerate() {
-            if !line.ends_with('\n') {
-                break;
-            }
-            let place = || format!("{}, line {}", path.display(), n + 1);
-            let run: Run =
-                serde_json::from_str(line).with_context(|| format!("{}: not a training of this program", place()))?;
-            ensure!(!run.data.is_empty(), "{} does not say which images it was trained on; {ANOTHER}", place());
-            ensure!(run.data == data, "{} was trained on other images; {ANOTHER}", place());
-            known.push(run);
-            kept.push_str(line);
-        }
-        if kept.len() < text.len() {
-            m3svm::write_file(path, |out| out.write_all(kept.as_bytes()))?;
-        }
-        let file = File::options().create(true).append(true).open(path);
-        let file = file.with_context(|| format!("cannot write {}", path.display()))?;
+        let (file, known) = JournalFile::open(path, BEGINS, |lines| {
+            let run = |line| run(line, data).map_err(|what| m3svm::Error::Journal { path: path.into(), what });
+            lines.iter().map(run).collect()
+        })?;
         Ok(Self { known, file: Mutex::new(file) })
     }
 
@@ -79,11 +77,23 @@ impl Journal {
     }
 
     pub(crate) fn add(&self, run: &Run) -> Result<()> {
-        let mut line = serde_json::to_vec(run)?;
-        line.push(b'\n');
         let mut file = self.file.lock().map_err(|_| anyhow::anyhow!("another training failed"))?;
-        file.write_all(&line).context("cannot write the journal")
+        Ok(file.add(&serde_json::to_string(run)?)?)
     }
+}
+
+/// The training of a line, or why it is not taken. Published journals and those of `compare.py` have no checksums.
+fn run(line: &JournalLine, data: &str) -> Result<Run, String> {
+    let number = line.number;
+    let run: Option<Run> = serde_json::from_str(&line.text).ok();
+    let run = run.filter(Run::can_be).ok_or_else(|| format!("line {number} is not a training of this program"))?;
+    if run.data.is_empty() {
+        return Err(format!("line {number} does not say which images it was trained on; {ANOTHER}"));
+    }
+    if run.data != data {
+        return Err(format!("line {number} was trained on other images; {ANOTHER}"));
+    }
+    Ok(run)
 }
 
 /// Margins as JSON can say them.
@@ -94,6 +104,8 @@ pub(crate) fn finite(margins: &[f64]) -> Vec<Option<f64>> {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::settings::LossName;
 
@@ -108,11 +120,12 @@ mod tests {
             images: 9,
             history: vec![],
             first_margins: finite(&[f64::INFINITY, 0.1 + 0.2]),
-            last_margins: vec![],
+            last_margins: finite(&[1e-3, 7.0]),
         };
         let journal = Journal::open(&path, "1a2b").unwrap();
         journal.add(&run(0)).unwrap();
         journal.add(&run(1)).unwrap();
+        drop(journal);
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, &text[..text.len() - 5]).unwrap();
         let journal = Journal::open(&path, "1a2b").unwrap();
@@ -122,14 +135,26 @@ mod tests {
         assert_eq!(journal.find(&small, 0, 8), None);
         assert_eq!(journal.find(&Settings::small(LossName::Softmax), 0, 9), None);
         journal.add(&run(1)).unwrap();
+        drop(journal);
         assert_eq!(Journal::open(&path, "1a2b").unwrap().find(&small, 1, 9), Some(run(1)));
         let refused = |data: &str| format!("{:#}", Journal::open(&path, data).unwrap_err());
-        let named = |rest: &str| format!("{}, line 1{rest}; choose another folder for these", path.display());
-        assert_eq!(refused("1a2c"), named(" was trained on other images"));
-        let text = fs::read_to_string(&path).unwrap();
-        fs::write(&path, text.replace(r#""data":"1a2b","#, "")).unwrap();
-        assert_eq!(refused("1a2b"), named(" does not say which images it was trained on"));
+        let named = |what: &str| format!("{}: not a usable journal: line 1 {what}", path.display());
+        assert_eq!(refused("1a2c"), named("was trained on other images; choose another folder for these"));
+        // As published journals are: without checksums, but numbers that no training has are still found.
+        let plain = |run: &Run| fs::write(&path, serde_json::to_string(run).unwrap() + "\n").unwrap();
+        plain(&run(0));
+        assert_eq!(Journal::open(&path, "1a2b").unwrap().find(&small, 0, 9), Some(run(0)));
+        plain(&Run { data: String::new(), ..run(0) });
+        assert_eq!(
+            refused("1a2b"),
+            named("does not say which images it was trained on; choose another folder for these")
+        );
+        plain(&Run { first_margins: vec![Some(-1.0), None], ..run(0) });
+        assert_eq!(refused("1a2b"), named("is not a training of this program"));
         fs::write(&path, "{}\n").unwrap();
-        assert!(refused("1a2b").contains("line 1: not a training"));
+        assert_eq!(refused("1a2b"), named("is not a training of this program"));
+        fs::write(&path, "my notes").unwrap();
+        assert!(refused("1a2b").ends_with("not a usable journal: it does not begin like one"));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "my notes");
     }
 }

@@ -1,9 +1,10 @@
 //! Whose files a folder holds. Results of another run are never replaced.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
 /// The journal of a comparison.
 pub(crate) const JOURNAL: &str = "runs.jsonl";
@@ -57,6 +58,39 @@ pub(crate) fn claim_for_comparison(out: &Path) -> Result<()> {
     }
     if !out.join(JOURNAL).exists() {
         free(out, &OF_COMPARISONS)?;
+    }
+    Ok(())
+}
+
+/// Refuses outputs that are links to files of the data. Those that are not there yet cannot be.
+pub(crate) fn check_apart(out: &Path, data: &Path) -> Result<()> {
+    let names = OF_TRAININGS.iter().chain(&OF_COMPARISONS).chain([&JOURNAL]).map(|name| out.join(name));
+    let own: Vec<PathBuf> = names.chain(checkpoints(out)).filter(|path| path.exists()).collect();
+    if own.is_empty() {
+        return Ok(());
+    }
+    let mut inputs = Vec::new();
+    files_below(data, &mut HashSet::new(), &mut inputs)?;
+    // Results may be in the folder of the data; there they are no input.
+    inputs.retain(|input| !own.iter().any(|own| is_entry(own, input)));
+    own.iter().try_for_each(|own| Ok(m3svm::check_apart(own, &inputs)?))
+}
+
+/// Whether two paths name the same entry of the same folder, links left as they are.
+fn is_entry(a: &Path, b: &Path) -> bool {
+    let folder = |path: &Path| path.parent().and_then(|folder| folder.canonicalize().ok());
+    a.file_name() == b.file_name() && folder(a) == folder(b)
+}
+
+fn files_below(folder: &Path, seen: &mut HashSet<PathBuf>, files: &mut Vec<PathBuf>) -> Result<()> {
+    let unreadable = || format!("cannot read {}", folder.display());
+    // Links may lead back up.
+    if !seen.insert(folder.canonicalize().with_context(unreadable)?) {
+        return Ok(());
+    }
+    for entry in fs::read_dir(folder).with_context(unreadable)? {
+        let path = entry.with_context(unreadable)?.path();
+        if path.is_dir() { files_below(&path, seen, files)? } else { files.push(path) }
     }
     Ok(())
 }
@@ -116,6 +150,27 @@ mod tests {
         }
         let gone = tempfile::tempdir().unwrap().path().join("none");
         assert!(!claim_for_trainings(&gone, &[checkpoint(&gone, 0)], false).unwrap());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn no_output_is_a_link_to_the_data() {
+        let data = folder(&["classes.txt", "curves.csv"]);
+        let out = folder(&["summary.json"]);
+        check_apart(out.path(), data.path()).unwrap();
+        // Results beside the data, as an earlier run has left them.
+        check_apart(data.path(), data.path()).unwrap();
+        fs::create_dir(data.path().join("train")).unwrap();
+        fs::write(data.path().join("train/1.png"), "image").unwrap();
+        let (image, curves) = (data.path().join("train/1.png"), out.path().join("curves.svg"));
+        for hard in [false, true] {
+            let linked =
+                if hard { fs::hard_link(&image, &curves) } else { std::os::unix::fs::symlink(&image, &curves) };
+            linked.unwrap();
+            let refused = check_apart(out.path(), data.path()).unwrap_err().to_string();
+            assert!(refused.contains("curves.svg: the output would replace the input "), "{refused}");
+            fs::remove_file(&curves).unwrap();
+        }
     }
 
     #[test]

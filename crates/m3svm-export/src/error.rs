@@ -1,5 +1,7 @@
 //! Why a model cannot be exported.
 
+use m3svm::text::visible;
+
 /// Result with [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -8,7 +10,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[non_exhaustive]
 pub enum Error {
     /// A format that knows whole numbers only.
-    #[error("the labels of LIBLINEAR are whole numbers of 32 bits, found the class `{class}`")]
+    #[error("the labels of LIBLINEAR are whole numbers of 32 bits, found the class `{}`", visible(class))]
     Label {
         /// The first class that is none.
         class: String,
@@ -16,6 +18,33 @@ pub enum Error {
     /// A format without votes.
     #[error("LIBLINEAR has no votes of pairs of classes, which the method ovo needs; export it as onnx, c or json")]
     Votes,
+    /// A format that takes features as numbers and nothing else.
+    #[error(
+        "{format} takes numbers only, and the model was trained on column `{}`, which {what}; export it as onnx, c or json",
+        visible(column)
+    )]
+    Columns {
+        /// The format.
+        format: &'static str,
+        /// The first column that is prepared.
+        column: String,
+        /// What is done with it.
+        what: &'static str,
+    },
+    /// A format that has nothing to take texts apart with.
+    #[error(
+        "{format} cannot take texts apart, and the model uses the words of column `{}`; export it as json",
+        visible(column)
+    )]
+    Words {
+        /// The format.
+        format: &'static str,
+        /// The first such column.
+        column: String,
+    },
+    /// A format of linear scores.
+    #[error("LIBLINEAR knows linear scores only, and the model has a kernel; export it as onnx, c or json")]
+    Kernel,
     /// What cannot begin a name in C.
     #[error("`name` must be letters, digits and underscores that begin with a letter, found {found:?}")]
     Prefix {
@@ -34,6 +63,9 @@ pub enum Error {
     /// Weights that became infinite when the scaling was folded in.
     #[error("the weights for unscaled features are not finite: a feature varies far too little")]
     NotFinite,
+    /// What the library refuses, such as rows that would take too much memory written out.
+    #[error(transparent)]
+    Library(#[from] m3svm::Error),
     /// The text could not be made.
     #[error("cannot write JSON: {0}")]
     Json(#[from] serde_json::Error),

@@ -15,10 +15,10 @@
 //! |-----------------------|----------------------------------------------------------------------|------------|------------|
 //! | [`Format::Onnx`]      | a graph of standard operators: label, scores, probabilities          | any        | yes        |
 //! | [`Format::C`]         | one C99 source without dependencies that allocates nothing           | any        | yes        |
-//! | [`Format::Json`]      | weights and how to use them, as text ([its fields](#fields-of-json)) | any        | yes        |
-//! | [`Format::Liblinear`] | the model file of LIBLINEAR, for its `predict`                       | integers   | no         |
+//! | [`Format::Json`]      | numbers and how to use them, as text ([its fields](#fields-of-json)) | any        | yes        |
+//! | [`Format::Liblinear`] | the model file of LIBLINEAR, for its `predict`; not with a kernel    | integers   | no         |
 //!
-//! All of them take features as they were before scaling: the scaling is folded into weights and intercepts. Predictions are those of
+//! All of them take features as they were before scaling: the scaling is folded into weights and intercepts, or comes along. Predictions are those of
 //! [`m3svm::Model::predict`], equal scores included: the first class of equals wins.
 //!
 //! # Fields of JSON
@@ -26,7 +26,7 @@
 //! | Field           | Type                          | Meaning                                                                             |
 //! |-----------------|-------------------------------|-------------------------------------------------------------------------------------|
 //! | `format`        | string                        | `"m3svm-linear-classifier"`                                                         |
-//! | `version`       | integer                       | 1; larger ones may change the meaning of fields                                     |
+//! | `version`       | integer                       | 1, or 2 if there is a `preprocessor`; larger ones may change the meaning of fields  |
 //! | `method`        | string or null                | the method by its name in m3svm, if it has one                                      |
 //! | `scheme`        | string                        | `"joint"`, `"one-vs-rest"` or `"one-vs-one"`                                        |
 //! | `classes`       | array of c strings            | names of the classes                                                                |
@@ -36,7 +36,28 @@
 //! | `pairs`         | m pairs of integers, or null  | for one-vs-one: the class a scorer speaks for if it is ≥ 0, and the one it speaks for else |
 //! | `temperature`   | number or null                | probabilities are softmax(scores/temperature); null if there are none               |
 //!
-//! A scorer says `weights[k]·x + intercept[k]`. Except for one-vs-one these are the scores of the classes. There, the score of a
+//! | `preprocessor`  | object, only if it is needed  | how the d features are made of the columns of a table                               |
+//!
+//! The `preprocessor` has a list `columns`, each with a `name` (or null), a `kind` (`number`, `time` in days since 1970, `text`) and an `encoding`.
+//! `{"number": {"fill", "shift", "indicator"}}` is the feature `value − shift` (`fill − shift` where the value is missing) and with `indicator`
+//! one that is 1 where it is missing; times with `parts` have in between a feature per weekday (from Monday), month or hour (UTC), of which one
+//! is 1. `{"words": {"words", "weights", "indicator"}}` is a feature per word of a text in lower case (two or more letters, digits and
+//! underscores in a row): how often it occurs times its weight, divided by the root of the sum of their squares. `{"values": {"values", "others", "fill", "indicator"}}` is a feature per text of `values` that is 1 where
+//! the column has it, one for all of `others` if there are any, and with `indicator` one for what is missing; `fill` is the position in
+//! `values` of what stands for a missing one. `{"unused": {}}` is no feature. The features stand in this order.
+//!
+//! With a kernel the format is `"m3svm-kernel-classifier"`, and there are, instead of weights:
+//!
+//! | Field           | Type                          | Meaning                                                                             |
+//! |-----------------|-------------------------------|-------------------------------------------------------------------------------------|
+//! | `kernel`        | object                        | its `name`, and its `gamma`, `degree` and `coef0` where it has them                  |
+//! | `shift`, `factor` | arrays of d numbers         | features are `(x − shift)·factor` for the kernel                                    |
+//! | `rows`          | s arrays of d numbers         | rows that scores are sums over, in such features                                    |
+//! | `coefficients`  | s arrays of m numbers         | what they weigh, one per scorer                                                     |
+//!
+//! A precomputed kernel is a linear classifier of its values.
+//!
+//! A scorer says `weights[k]·x + intercept[k]`, or `Σⱼ kernel(x, rows[j])·coefficients[j][k] + intercept[k]`. Except for one-vs-one these are the scores of the classes. There, the score of a
 //! class is its number of votes plus s/(3(|s| + 1)), where s is the sum of what its scorers say for it, with the sign turned where it is
 //! the second of the pair. The class with the highest score wins, the first one of equals.
 
@@ -139,7 +160,10 @@ impl Default for Options {
 pub fn export(model: &Model, format: Format, options: &Options) -> Result<Vec<u8>> {
     let portable = Portable::of(model, options.temperature)?;
     match format {
-        Format::Onnx => Ok(onnx::graph(&portable, options.precision, options.labels)),
+        Format::Onnx => {
+            portable.no_words("ONNX")?;
+            Ok(onnx::graph(&portable, options.precision, options.labels))
+        }
         Format::C => c::source(&portable, &options.prefix).map(String::into_bytes),
         Format::Json => json::text(&portable),
         Format::Liblinear => liblinear::text(&portable).map(String::into_bytes),

@@ -10,6 +10,10 @@ use crate::error::{Error, Result};
 use crate::portable::Portable;
 
 pub(crate) fn text(model: &Portable<'_>) -> Result<String> {
+    model.only_numbers("LIBLINEAR")?;
+    if model.kernel.is_some() {
+        return Err(Error::Kernel);
+    }
     if model.votes() {
         return Err(Error::Votes);
     }

@@ -1,17 +1,31 @@
 //! Dense arrays without column names as tables, labels and weights.
 
 use crate::columns::Columns;
-use crate::error::{CellProblem, ColumnRef, Place, Problem};
+use crate::error::{CellProblem, ColumnRef, Place, Problem, short};
 use crate::options::{Format, ReadOptions};
 use crate::table::{Table, dense};
-use crate::value::{canonical_label, number_label};
+use crate::value::{canonical_label, not_finite, number_label, spelled};
 
 /// Elements of an array in row-major order.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Data {
     F32(Vec<f32>),
     F64(Vec<f64>),
+    /// Whole numbers stay whole as long as they may be labels: from 2^53 on, not every one has an f64 of its own.
+    I64(Vec<i64>),
+    U64(Vec<u64>),
     Text(Vec<String>),
+}
+
+impl Data {
+    /// As numbers that features can be; text stays text.
+    pub(crate) fn into_floats(self) -> Self {
+        match self {
+            Self::I64(v) => Self::F64(v.into_iter().map(|v| v as f64).collect()),
+            Self::U64(v) => Self::F64(v.into_iter().map(|v| v as f64).collect()),
+            other => other,
+        }
+    }
 }
 
 /// An array of any number of dimensions.
@@ -57,12 +71,10 @@ pub(crate) fn from_array(
     let group = pick(chosen.group, &array.data);
     let all = chosen.features.iter().copied().eq(0..cols);
     let d = chosen.features.len();
-    let x = match array.data {
-        Data::Text(_) => {
-            return Err(Problem::ColumnType { column: column(0), kind: "text".into() });
-        }
+    let x = match array.data.into_floats() {
         Data::F32(v) => dense(if all { v } else { picked(v, cols, &chosen.features) }, rows, d, column),
         Data::F64(v) => dense(if all { v } else { picked(v, cols, &chosen.features) }, rows, d, column),
+        _ => return Err(Problem::ColumnType { column: column(0), kind: "text".into() }),
     }?;
     let label_name = chosen.label.map(|i| columns.label_name(i));
     Ok(Table {
@@ -91,6 +103,8 @@ pub(crate) fn oriented(array: Array, samples: Option<usize>, features: Option<us
     let data = match array.data {
         Data::F32(v) => Data::F32(turned(&v, rows, cols)),
         Data::F64(v) => Data::F64(turned(&v, rows, cols)),
+        Data::I64(v) => Data::I64(turned(&v, rows, cols)),
+        Data::U64(v) => Data::U64(turned(&v, rows, cols)),
         text => text,
     };
     Array { shape: vec![cols, rows], data }
@@ -102,7 +116,7 @@ pub(crate) fn turned<T: Copy>(values: &[T], rows: usize, cols: usize) -> Vec<T> 
 }
 
 /// The chosen columns; moved together in place where they keep their order, so that no second copy of the table exists.
-fn picked<T: Copy>(mut values: Vec<T>, cols: usize, features: &[usize]) -> Vec<T> {
+pub(crate) fn picked<T: Copy>(mut values: Vec<T>, cols: usize, features: &[usize]) -> Vec<T> {
     if !features.is_sorted_by(|a, b| a < b) {
         return values.chunks_exact(cols).flat_map(|row| features.iter().map(|&j| row[j])).collect();
     }
@@ -121,6 +135,8 @@ fn one_column(data: &Data, rows: usize, cols: usize, j: usize) -> Data {
     match data {
         Data::F32(v) => Data::F32(at.map(|e| v[e]).collect()),
         Data::F64(v) => Data::F64(at.map(|e| v[e]).collect()),
+        Data::I64(v) => Data::I64(at.map(|e| v[e]).collect()),
+        Data::U64(v) => Data::U64(at.map(|e| v[e]).collect()),
         Data::Text(v) => Data::Text(at.map(|e| v[e].clone()).collect()),
     }
 }
@@ -134,7 +150,7 @@ pub(crate) fn label_texts(name: &str, data: Data) -> Result<Vec<String>, Problem
         true => Ok(text(v)),
         false => Err(bad(i, CellProblem::NotFinite { found: v.to_string() })),
     };
-    match data {
+    let mut labels: Vec<String> = match data {
         // By way of the f32's own digits: 0.1 must not become 0.10000000149.
         Data::F32(v) => v
             .iter()
@@ -142,23 +158,28 @@ pub(crate) fn label_texts(name: &str, data: Data) -> Result<Vec<String>, Problem
             .map(|(i, v)| number(i, f64::from(*v), |v| canonical_label(&(v as f32).to_string())))
             .collect(),
         Data::F64(v) => v.iter().enumerate().map(|(i, v)| number(i, *v, number_label)).collect(),
+        Data::I64(v) => Ok(v.iter().map(i64::to_string).collect()),
+        Data::U64(v) => Ok(v.iter().map(u64::to_string).collect()),
         Data::Text(v) => v
             .iter()
             .enumerate()
-            .map(|(i, v)| match canonical_label(v) {
-                label if label.is_empty() => Err(bad(i, CellProblem::EmptyLabel)),
-                label => Ok(label),
+            .map(|(i, v)| match v.trim() {
+                "" => Err(bad(i, CellProblem::EmptyLabel)),
+                label => Ok(label.to_string()),
             })
             .collect(),
+    }?;
+    spelled(&mut labels);
+    match not_finite(&labels) {
+        Some(i) => Err(bad(i, CellProblem::NotFinite { found: short(&labels[i]) })),
+        None => Ok(labels),
     }
 }
 
 pub(crate) fn weight_numbers(name: &str, data: Data) -> Result<Vec<f64>, Problem> {
-    match data {
+    match data.into_floats() {
         Data::F32(v) => Ok(v.into_iter().map(f64::from).collect()),
         Data::F64(v) => Ok(v),
-        Data::Text(_) => {
-            Err(Problem::ColumnType { column: ColumnRef { index: 0, name: Some(name.into()) }, kind: "text".into() })
-        }
+        _ => Err(Problem::ColumnType { column: ColumnRef { index: 0, name: Some(name.into()) }, kind: "text".into() }),
     }
 }

@@ -3,7 +3,10 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray, Float32Array, Int64Array, RecordBatch, StringArray};
+use arrow_array::types::Int8Type;
+use arrow_array::{
+    ArrayRef, BinaryArray, BooleanArray, DictionaryArray, Float32Array, Int64Array, NullArray, RecordBatch, StringArray,
+};
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 
@@ -109,5 +112,37 @@ fn bad_columns_and_cells_are_named() {
         assert_eq!(error(&options), "t: row 2, column \"class\": the label is empty");
         let cut = parse(bytes[..bytes.len() / 2].to_vec(), &options).unwrap_err();
         assert!(cut.starts_with("t: not a usable"), "{cut}");
+    }
+}
+
+/// A column of numbers with labels and weights that are all of one column.
+fn labelled(labels: ArrayRef) -> RecordBatch {
+    let x: ArrayRef = Arc::new((0..labels.len()).map(|i| Some(i as f32)).collect::<Float32Array>());
+    RecordBatch::try_from_iter_with_nullable([("x", x, true), ("label", labels, true)]).unwrap()
+}
+
+#[test]
+fn labels_are_named_for_what_they_are() {
+    let error = |labels: ArrayRef| {
+        let found: Vec<String> =
+            all(&labelled(labels)).into_iter().map(|b| parse(b, &ReadOptions::default()).unwrap_err()).collect();
+        assert!(found.windows(2).all(|two| two[0] == two[1]), "{found:?}");
+        found[0].replace("t: row 2, column \"label\": ", "")
+    };
+    assert_eq!(error(Arc::new(BinaryArray::from(vec![&b"a"[..], b"\xff"]))), "the text is not UTF-8");
+    assert_eq!(error(Arc::new(BinaryArray::from(vec![Some(&b"a"[..]), None]))), "the label is empty");
+    assert_eq!(error(Arc::new(StringArray::from(vec!["1", "nan"]))), "found nan, expected a finite number");
+    let missing: DictionaryArray<Int8Type> = vec![Some("a"), None].into_iter().collect();
+    assert_eq!(error(Arc::new(missing)), "the label is empty");
+    let one = parse(file(&labelled(Arc::new(NullArray::new(2))), None), &ReadOptions::default()).unwrap_err();
+    assert_eq!(one, "t: row 1, column \"label\": the label is empty");
+}
+
+#[test]
+fn labels_of_dictionaries_are_read_without_writing_them_out() {
+    let labels: DictionaryArray<Int8Type> = vec![Some("b"), Some("a"), Some("b")].into_iter().collect();
+    for bytes in all(&labelled(Arc::new(labels))) {
+        let table = parse(bytes, &ReadOptions::default()).unwrap();
+        assert_eq!(table.labels.unwrap(), ["b", "a", "b", "b", "a", "b"]);
     }
 }

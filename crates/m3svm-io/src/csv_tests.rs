@@ -103,3 +103,63 @@ fn lines_are_counted_in_every_ending() {
         }
     }
 }
+
+#[test]
+fn a_quote_that_is_never_closed_is_named_by_the_line_where_it_begins() {
+    let head = "f1,f2,class\n1,2,a\n";
+    let never = |line: u64| format!("t.csv: line {line}: the quote that begins here is never closed");
+    for newline in ["\n", "\r\n"] {
+        let error = |text: String| error(text.replace('\n', newline));
+        assert_eq!(error(format!("{head}3,4,\"a\n5,6,b\n7,8,c\n")), never(3));
+        assert_eq!(error(format!("{head}3,4,\"a\n5,6,b\n7,8,c")), never(3));
+        assert_eq!(error(format!("{head}\"3,4,a\n")), never(3));
+        assert_eq!(error(format!("{head}3,4,\"")), never(3));
+        assert_eq!(error(format!("{head}3,4,\"a \"\"b\"\"\n5,6,b\n\n\n")), never(3));
+        assert_eq!(error(format!("{head}3,4,\"x\ny\"\n5,6,\"z\n")), never(5));
+        assert_eq!(error(format!("{head}3,\"4\n5\n\n7,8,c\n")), never(3));
+        assert_eq!(error("f1,f2,\"class\n1,2,a\n".into()), never(1));
+        // Two cells with breaks in one row: the second one is open.
+        assert_eq!(error(format!("{head}3,\"4\n\",\"a\n5,6,b\n")), never(4));
+        let closed = format!("{head}3,4,\"a\n\"\n\n5,6,\"\n\nb\"\n7,8,\"c\"").replace('\n', newline);
+        let table = parse(&closed);
+        assert_eq!(table.labels.clone().unwrap(), ["a", "a", "b", "c"]);
+        assert_eq!([0, 1, 2, 3].map(|row| table.place(row)), [2, 3, 6, 9].map(Place::Line));
+    }
+    assert_eq!(error("\u{feff}f1,class\n1,\"a\n"), never(2));
+    // The mark behind the end is no row, whatever the delimiter.
+    for delimiter in [b',', b'\0', b'm'] {
+        let options = ReadOptions { delimiter: Some(delimiter), ..Default::default() };
+        let text = "1,a\n2,b".replace(',', &char::from(delimiter).to_string());
+        assert_eq!(parse_with(text, &options).unwrap().rows(), 2);
+    }
+    let zeros = format!("1,a\n2,{}\n", "\0".repeat(8));
+    assert_eq!(parse(&zeros).labels.unwrap(), ["a", &"\0".repeat(8)]);
+}
+
+#[test]
+fn labels_that_are_not_finite_are_no_classes_among_numbers() {
+    let text = "x,class\n1,0\n2,1\n3,nan\n";
+    assert_eq!(error(text), "t.csv: line 4, column \"class\": found nan, expected a finite number");
+    assert_eq!(error("1,0\n2,-Inf\n"), "t.csv: line 2, column 2: found -Inf, expected a finite number");
+    assert_eq!(parse("x,class\n1,inf\n2,setosa\n").labels.unwrap(), ["inf", "setosa"]);
+    let group = ReadOptions { group: Some("who".into()), ..Default::default() };
+    let refused = parse_with("who,x,class\n7,1,a\nNaN,2,b\n", &group).unwrap_err().to_string();
+    assert_eq!(refused, "t.csv: line 3, column \"who\": found NaN, expected a finite number");
+}
+
+#[test]
+fn all_that_is_wrong_is_said_at_once() {
+    let text =
+        "size,count,kind\n1.5,1,a\n2.5,2,b\ntall,3,a\n3.5,x,NA\n1,2\n4.5,5,\n1,2,3,4\nsmall,6,b\n2,2,a\n2,2,b\n3,3,a\n";
+    let options = ReadOptions { preparation: Some(Preparation::default()), ..Default::default() };
+    let read = crate::read_from(std::io::Cursor::new(text.as_bytes().to_vec()), "t.csv".as_ref(), &options);
+    let said = read.unwrap_err().to_string();
+    for part in [
+        "line 6 and 1 more: expected 3 cells as in the first line, found 2",
+        "line 4 and 1 more, column \"size\": found \"tall\", expected a number",
+        "line 5, column \"count\": found \"x\", expected a number",
+        "line 5 and 1 more, column \"kind\": the label is missing (`NA`)",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}

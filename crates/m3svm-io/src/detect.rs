@@ -5,6 +5,7 @@ use crate::options::Format;
 
 /// The format of a file with this start and extension.
 pub(crate) fn detect(head: &[u8], extension: &str) -> Result<Format, Problem> {
+    let foreign = |name, instead| Err(Problem::Foreign { name, instead });
     let broken = |format, what: &str| Err(Problem::Broken { format, what: what.into() });
     if head.starts_with(b"PAR1") {
         return Ok(Format::Parquet);
@@ -18,6 +19,12 @@ pub(crate) fn detect(head: &[u8], extension: &str) -> Result<Format, Problem> {
     if head.starts_with(b"\x93NUMPY") {
         return Ok(Format::Npy);
     }
+    if head.starts_with(b"PK\x03\x04") && (extension.starts_with("xls") || contains(head, b"[Content_Types].xml")) {
+        return foreign("an Excel workbook", "save the sheet as CSV or Parquet");
+    }
+    if head.starts_with(b"PK\x03\x04") && extension == "ods" {
+        return foreign("an OpenDocument spreadsheet", "save the sheet as CSV");
+    }
     if head.starts_with(b"PK\x03\x04") {
         return Ok(Format::Npz);
     }
@@ -30,11 +37,26 @@ pub(crate) fn detect(head: &[u8], extension: &str) -> Result<Format, Problem> {
     if head.starts_with(b"FEA1") {
         return broken(Format::ArrowFile, "it is of Feather version 1; save it as version 2");
     }
-    if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
-        return broken(Format::Csv, "the text is UTF-16, expected UTF-8");
+    if head.starts_with(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1") {
+        return foreign("an old Excel workbook", "save the sheet as CSV");
+    }
+    if extension == "arff" || is_arff(head) {
+        return foreign("an ARFF file", "save it as CSV, for example with Weka's CSVSaver or scipy.io.arff and pandas");
+    }
+    let start = head.trim_ascii_start();
+    if start.strip_prefix(b"[").is_some_and(|rest| rest.trim_ascii_start().starts_with(b"{")) {
+        return foreign("a JSON array", "write one object per line (JSON lines), as pandas does with lines=True");
+    }
+    if ["<!doctype html", "<html", "<table", "<?xml"].iter().any(|tag| begins_with(start, tag)) {
+        return foreign("a page or a document with markup", "save the table as CSV");
+    }
+    // UTF-16, which its reader understands.
+    let wide = head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff");
+    if wide && Format::from_name(extension) != Some(Format::JsonLines) {
+        return Ok(Format::Csv);
     }
     match extension {
-        "txt" | "data" | "dat" | "" => {}
+        "txt" | "data" | "dat" | "json" | "" => {}
         "svm" | "libsvm" | "svmlight" => {
             let line = sample(head);
             let delimited = line.iter().any(|b| matches!(b, b',' | b';' | b'\t'));
@@ -51,11 +73,32 @@ pub(crate) fn detect(head: &[u8], extension: &str) -> Result<Format, Problem> {
     by_content(head)
 }
 
+fn begins_with(head: &[u8], tag: &str) -> bool {
+    head.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag.as_bytes()))
+}
+
 fn by_content(head: &[u8]) -> Result<Format, Problem> {
     if head.contains(&0) {
         return Err(Problem::UnknownFormat);
     }
-    Ok(if is_libsvm(sample(head)) { Format::Libsvm } else { Format::Csv })
+    let objects = head.trim_ascii_start().starts_with(b"{");
+    Ok(if objects {
+        Format::JsonLines
+    } else if is_libsvm(sample(head)) {
+        Format::Libsvm
+    } else {
+        Format::Csv
+    })
+}
+
+fn contains(head: &[u8], part: &[u8]) -> bool {
+    head.windows(part.len()).any(|w| w == part)
+}
+
+/// Whether text begins with what every ARFF file has, after comments.
+fn is_arff(head: &[u8]) -> bool {
+    let line = head.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).find(|l| !l.is_empty() && !l.starts_with(b"%"));
+    line.is_some_and(|line| line.len() > 9 && line[..9].eq_ignore_ascii_case(b"@relation"))
 }
 
 /// The first line with more than a label on it.
@@ -120,7 +163,9 @@ mod tests {
         let of = |head: &[u8], extension| detect(head, extension).unwrap_err().to_string();
         assert!(of(b"MATLAB 7.3 MAT-file", "mat").contains("-v7"));
         assert!(of(b"FEA1....", "feather").contains("version 2"));
-        assert!(of(b"\xff\xfea\0,\0", "csv").contains("UTF-16"));
+        assert!(of(b"% made by Weka\n@RELATION iris\n", "txt").contains("ARFF"));
+        assert!(of(b"PK\x03\x04\x14\0[Content_Types].xml", "").contains("Excel workbook"));
+        assert!(of(b"PK\x03\x04", "xlsx").contains("as CSV"));
         assert!(of(b"\x00\x01\x02", "bin").contains("csv, libsvm"));
     }
 }

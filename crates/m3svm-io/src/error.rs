@@ -3,11 +3,13 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use m3svm::text::visible;
+
 use crate::options::Format;
 
 /// A file that cannot be read as a table.
 #[derive(Debug, thiserror::Error)]
-#[error("{}: {problem}", shown(file))]
+#[error("{}", visible(&format!("{}: {problem}", shown(file))))]
 #[non_exhaustive]
 pub struct ReadError {
     /// The file; `-` is standard input.
@@ -26,7 +28,7 @@ fn shown(file: &Path) -> String {
 pub enum Problem {
     /// The file cannot be opened, read or decompressed.
     #[error("{0}")]
-    Io(#[from] std::io::Error),
+    Io(std::io::Error),
     /// The file has no bytes.
     #[error("the file is empty")]
     Empty,
@@ -37,8 +39,16 @@ pub enum Problem {
     #[error("the table has no rows")]
     NoRows,
     /// The format cannot be found out.
-    #[error("the format is not known; name it (csv, libsvm, parquet, arrow, npy, npz, mat)")]
+    #[error("the format is not known; name it (csv, libsvm, parquet, arrow, jsonl, npy, npz, mat)")]
     UnknownFormat,
+    /// The file is of a format that is not read.
+    #[error("this is {name}, which cannot be read; {instead}")]
+    Foreign {
+        /// What it is.
+        name: &'static str,
+        /// What to do about it.
+        instead: &'static str,
+    },
     /// This program was built without the format.
     #[error("this build cannot read the {format} format")]
     NotBuiltIn {
@@ -46,7 +56,7 @@ pub enum Problem {
         format: Format,
     },
     /// The file breaks the rules of its format.
-    #[error("not a usable {format} file: {what}")]
+    #[error("not a usable {format} file: {}", clause(what))]
     Broken {
         /// The format it was read as.
         format: Format,
@@ -62,7 +72,7 @@ pub enum Problem {
         what: String,
     },
     /// A row is shorter or longer than the first one.
-    #[error("line {line}: expected {expected} cell{} as in the first line, found {found}", plural(*expected))]
+    #[error("line {line}{}: expected {expected} cell{} as in the first line, found {found}", and_more(*more), plural(*expected))]
     Ragged {
         /// The line, counted from 1.
         line: u64,
@@ -70,6 +80,14 @@ pub enum Problem {
         expected: usize,
         /// Cells of this line.
         found: usize,
+        /// Further lines that are not like the first one.
+        more: u64,
+    },
+    /// All that is wrong with a file.
+    #[error("{}", sentences(problems))]
+    Several {
+        /// What is.
+        problems: Vec<Problem>,
     },
     /// A cell does not hold what its column needs.
     #[error("{place}, {column}: {problem}")]
@@ -124,10 +142,50 @@ pub enum Problem {
         column: ColumnRef,
     },
     /// Columns that the model needs do not exist.
-    #[error("the model needs {} more column{}: {}", missing.len(), plural(missing.len()), list(missing))]
+    #[error("the model needs {} more column{}: {}{}", missing.len(), plural(missing.len()), list(missing), and_new(new))]
     MissingFeatures {
         /// Their names.
         missing: Vec<String>,
+        /// The names of columns that it does not know.
+        new: Vec<String>,
+    },
+    /// The columns are not those of the file before.
+    #[error("{what}, unlike those of {}", first.display())]
+    Unlike {
+        /// What the columns are.
+        what: String,
+        /// The first of the files.
+        first: PathBuf,
+    },
+    /// A column holds something else than in the files before.
+    #[error("{column} holds {found}, and {before}s in the files before", before = before.name())]
+    OtherKind {
+        /// The column.
+        column: ColumnRef,
+        /// What it holds.
+        found: String,
+        /// What it held before.
+        before: m3svm::Kind,
+    },
+    /// Several columns could be the label.
+    #[error("columns {} could all be the label; --label chooses one, and --drop leaves the others out", list(names))]
+    DoubtfulLabel {
+        /// Their names.
+        names: Vec<String>,
+    },
+    /// The column that would be guessed does not look like a label.
+    #[error("no column is named like a label, and the last one, {column}, has {found}; --label chooses the label")]
+    NoLabelColumn {
+        /// The last column.
+        column: ColumnRef,
+        /// What it has, such as "94 different numbers in 342 rows".
+        found: String,
+    },
+    /// Cells of columns of numbers are none.
+    #[error("{}", bad_columns(columns))]
+    BadCells {
+        /// The columns.
+        columns: Vec<BadColumn>,
     },
     /// The number of features is not that of the model.
     #[error("expected {expected} feature{}, found {found}", plural(*expected))]
@@ -163,6 +221,84 @@ pub enum Problem {
     /// The values were read but cannot be used.
     #[error(transparent)]
     Data(#[from] m3svm::Error),
+}
+
+impl Problem {
+    /// The same for a part of a file that begins below so many rows.
+    pub(crate) fn below(self, rows: u64) -> Self {
+        match self {
+            Self::Cell { place: Place::Row(row), column, problem } => {
+                Self::Cell { place: Place::Row(row + rows), column, problem }
+            }
+            other => other,
+        }
+    }
+}
+
+impl From<std::io::Error> for Problem {
+    fn from(error: std::io::Error) -> Self {
+        // What the readers themselves refuse on the way comes back as it was.
+        match error.downcast::<m3svm::Error>() {
+            Ok(own) => Self::Data(own),
+            Err(error) => Self::Io(error),
+        }
+    }
+}
+
+/// Cells of a column that are not what the others are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadColumn {
+    /// The column.
+    pub column: ColumnRef,
+    /// How many cells there are.
+    pub cells: u64,
+    /// Where the first one is.
+    pub place: Place,
+    /// What it holds.
+    pub problem: CellProblem,
+}
+
+fn and_more(more: u64) -> String {
+    if more == 0 { String::new() } else { format!(" and {more} more") }
+}
+
+fn sentences(problems: &[Problem]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+impl CellProblem {
+    /// Whether it is a label that is missing.
+    fn is_of_label(&self) -> bool {
+        matches!(self, Self::EmptyLabel | Self::MissingLabel { .. })
+    }
+}
+
+/// One bad cell as a sentence of its own, several columns as a list.
+/// Columns that a model does not know, perhaps the missing ones by another name.
+fn and_new(new: &[String]) -> String {
+    if new.is_empty() { String::new() } else { format!("; new to it: {}", list(new)) }
+}
+
+fn bad_columns(columns: &[BadColumn]) -> String {
+    let hint = "--missing WORD if that stands for nothing, --categories COLUMN if these are names";
+    match columns {
+        [BadColumn { column, cells: 1, place, problem }] => format!("{place}, {column}: {problem}"),
+        [BadColumn { column, cells, place, problem }] if problem.is_of_label() => {
+            format!("{place}{}, {column}: {problem}", and_more(cells - 1))
+        }
+        [BadColumn { column, cells, place, problem }] => {
+            format!("{place}, {column}: {problem}; so it is in {cells} cells ({hint})")
+        }
+        _ => {
+            let each =
+                columns.iter().map(|c| format!("{}{}, {}: {}", c.place, and_more(c.cells - 1), c.column, c.problem));
+            format!(
+                "{} columns have cells that are not like the others ({hint}): {}",
+                columns.len(),
+                each.collect::<Vec<_>>().join("; ")
+            )
+        }
+    }
 }
 
 /// Where a row is: text files have lines, others rows; both count from 1.
@@ -226,6 +362,18 @@ pub enum CellProblem {
         /// The cell.
         found: String,
     },
+    /// No date in a column of dates.
+    #[error("found {:?}, expected a date", short(found))]
+    NotADate {
+        /// The cell.
+        found: String,
+    },
+    /// Nothing, where something is needed.
+    #[error("the label is missing (`{found}`); --missing drop-rows leaves such rows out")]
+    MissingLabel {
+        /// The cell.
+        found: String,
+    },
     /// NaN or an infinity.
     #[error("found {found}, expected a finite number")]
     NotFinite {
@@ -247,6 +395,14 @@ pub(crate) fn short(text: &str) -> String {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_string(),
     }
+}
+
+/// What a decoder says, as far as it fits into a sentence: some draw pictures of the place over several lines.
+fn clause(what: &str) -> String {
+    const MOST: usize = 200;
+    let line = what.split(['\n', '\r']).next().unwrap_or_default();
+    let line = line.split(" -->").next().unwrap_or_default().trim_end_matches([':', ' ']);
+    line.chars().take(MOST).collect()
 }
 
 /// The first names of a list.
@@ -280,6 +436,23 @@ mod tests {
         assert_eq!(error.to_string(), "train.csv: line 7, column \"age\": the cell is empty, expected a number");
         let error = ReadError { file: "-".into(), problem: Problem::Empty };
         assert_eq!(error.to_string(), "standard input: the file is empty");
+    }
+
+    #[test]
+    fn names_from_files_stay_on_one_line() {
+        let problem = Problem::DuplicateColumn { name: "a\r\nb\u{1b}[31m".into() };
+        let error = ReadError { file: "c\n.csv".into(), problem };
+        let shown = "c\u{fffd}.csv: two columns are called `a\u{fffd}\u{fffd}b\u{fffd}[31m`; use a position";
+        assert_eq!(error.to_string(), shown);
+    }
+
+    #[test]
+    fn what_decoders_draw_is_left_out() {
+        let what = "could not parse: syntax error:  --> 1:59\n  |\n1 | {'shape': (1e999, 2)\n  |  ^---".to_string();
+        let problem = Problem::Broken { format: Format::Npy, what };
+        assert_eq!(problem.to_string(), "not a usable NumPy file: could not parse: syntax error");
+        let problem = Problem::Broken { format: Format::Npy, what: "é".repeat(1000) };
+        assert_eq!(problem.to_string().chars().count(), "not a usable NumPy file: ".len() + 200);
     }
 
     #[test]

@@ -15,7 +15,6 @@
 mod array;
 #[cfg(feature = "arrow")]
 mod arrow;
-#[cfg(feature = "arrow")]
 mod batches;
 mod bundle;
 mod columns;
@@ -23,26 +22,38 @@ mod compression;
 mod csv;
 mod detect;
 mod error;
+mod files;
 mod guard;
+mod json_lines;
+mod layout;
 mod libsvm;
 mod lines;
 mod matlab;
+mod mixed;
 mod numpy;
 mod options;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod parts;
 mod sparse;
 mod table;
 mod value;
+mod writer;
 
 use std::io::Read;
 use std::path::Path;
 
 use compression::Input;
-pub use error::{CellProblem, ColumnRef, Place, Problem, ReadError};
-pub use options::{Column, Expected, Format, LabelUse, ReadOptions};
+pub use encoding_rs::Encoding;
+pub use error::{BadColumn, CellProblem, ColumnRef, Place, Problem, ReadError};
+pub use files::{RowFiles, SourceError, files_of};
+use m3svm::memory::Meter;
+pub use mixed::Applied;
+pub use options::{Column, Expected, Format, LabelUse, ReadOptions, Unprepared};
+pub use parts::read_parts;
 pub use table::Table;
-pub use value::canonical_label;
+pub use value::{DateOrder, canonical_label};
+pub use writer::{OutputFormat, write_batches};
 
 /// Reads a data file; `-` is standard input.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Table, ReadError> {
@@ -63,24 +74,66 @@ fn finish(file: &Path, table: Result<Table, Problem>) -> Result<Table, ReadError
 }
 
 fn read_input(input: Input, options: &ReadOptions) -> Result<Table, Problem> {
-    if input.head.is_empty() {
-        return Err(Problem::Empty);
+    let format = format_of(&input, options)?;
+    if !options.keep.is_empty() && matches!(format, Format::Npy | Format::Npz | Format::Mat) {
+        return Err(Problem::NotInFormat { what: "a column to keep", format });
     }
-    let format = match options.format {
-        Some(format) => format,
-        None => detect::detect(&input.head, &input.extension)?,
-    };
+    let meter = &mut Meter::new("reading it");
     match format {
-        Format::Csv => csv::read(input, options),
-        Format::Libsvm => libsvm::read(input, options),
-        Format::Npy => guard::quietly(format, || numpy::read_npy(input, options)),
-        Format::Npz => guard::quietly(format, || numpy::read_npz(input, options)),
-        Format::Mat => guard::quietly(format, || matlab::read(input, options)),
+        Format::Csv => csv::read(input, options, meter),
+        Format::JsonLines => guard::quietly(format, || json_lines::read(input, options, meter)),
+        Format::Libsvm => libsvm::read(input, options, meter),
+        Format::Npy => guard::quietly(format, || numpy::read_npy(input, options, meter)),
+        Format::Npz => guard::quietly(format, || numpy::read_npz(input, options, meter)),
+        Format::Mat => guard::quietly(format, || matlab::read(input, options, meter)),
         #[cfg(feature = "arrow")]
-        Format::ArrowFile | Format::ArrowStream => guard::quietly(format, || arrow::read(input, format, options)),
+        Format::ArrowFile | Format::ArrowStream => {
+            guard::quietly(format, || arrow::read(input, format, options, meter))
+        }
         #[cfg(feature = "parquet")]
-        Format::Parquet => guard::quietly(format, || parquet::read(input, options)),
+        Format::Parquet => guard::quietly(format, || parquet::read(input, options, meter)),
         #[cfg(not(all(feature = "arrow", feature = "parquet")))]
         _ => Err(Problem::NotBuiltIn { format }),
     }
+}
+
+fn format_of(input: &Input, options: &ReadOptions) -> Result<Format, Problem> {
+    if input.head.is_empty() {
+        return Err(Problem::Empty);
+    }
+    match options.format {
+        Some(format) => Ok(format),
+        None => detect::detect(&input.head, &input.extension),
+    }
+}
+
+/// Reads a file some rows at a time, so many that tables have about `bytes`; files of arrays come as one table. Sparse text counts from 0 here:
+/// whether it really does is told in the end.
+fn read_some(input: Input, options: &ReadOptions, bytes: u64, take: &mut table::Take<'_>) -> Result<Counting, Problem> {
+    let format = format_of(&input, options)?;
+    let meter = &mut Meter::new("reading it");
+    match format {
+        Format::Csv => csv::read_some(input, options, meter, bytes, take)?,
+        Format::Libsvm => {
+            let from_zero = libsvm::read_some(input, options, meter, bytes, take)?;
+            return Ok(if from_zero { Counting::FromZero } else { Counting::NotFromZero });
+        }
+        #[cfg(feature = "arrow")]
+        Format::ArrowFile | Format::ArrowStream => {
+            guard::quietly(format, || arrow::read_some(input, format, options, meter, bytes, take))?
+        }
+        #[cfg(feature = "parquet")]
+        Format::Parquet => guard::quietly(format, || parquet::read_some(input, options, meter, bytes, take))?,
+        _ => take(read_input(input, options)?)?,
+    }
+    Ok(Counting::Columns)
+}
+
+/// What is known of how a file counts its features.
+enum Counting {
+    /// They are columns.
+    Columns,
+    /// The index 0 has occurred; it has not.
+    FromZero,
+    NotFromZero,
 }

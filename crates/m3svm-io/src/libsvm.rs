@@ -3,38 +3,104 @@
 use std::io::BufRead;
 
 use m3svm::Features;
+use m3svm::memory::Meter;
 
 use crate::compression::Input;
-use crate::error::{ColumnRef, Place, Problem, short};
+use crate::error::{CellProblem, ColumnRef, Place, Problem, short};
 use crate::lines::Lines;
 use crate::options::{Format, LabelUse, ReadOptions};
-use crate::table::{Table, checked};
-use crate::value::{canonical_label, number};
+use crate::table::{Table, Take, checked};
+use crate::value::{TEXT, not_finite, number, spelled};
 
-pub(crate) fn read(input: Input, options: &ReadOptions) -> Result<Table, Problem> {
+/// Bytes of an entry: its index and its value.
+const ENTRY: usize = 12;
+/// Characters of the shortest entry, with the space before it.
+const SHORTEST: usize = 4;
+/// Bytes of the pointer to a row.
+const POINTER: usize = 8;
+
+pub(crate) fn read(input: Input, options: &ReadOptions, meter: &mut Meter) -> Result<Table, Problem> {
+    read_rows(input, options, meter, u64::MAX, &mut |_, _| Ok(()))?.finish(options, true, meter)
+}
+
+/// Reads some rows at a time: so many that tables have about `bytes`. Indices count from 0 in all of them; whether the index 0 has
+/// occurred is told in the end.
+pub(crate) fn read_some(
+    input: Input,
+    options: &ReadOptions,
+    meter: &mut Meter,
+    bytes: u64,
+    take: &mut Take<'_>,
+) -> Result<bool, Problem> {
+    let from_zero = ReadOptions { zero_based: Some(true), ..options.clone() };
+    let mut zero = None;
+    let mut each = |rows: Rows, meter: &mut Meter| {
+        zero = zero.or(rows.zero);
+        match zero.filter(|_| options.zero_based == Some(false)) {
+            Some(line) => Err(Problem::Line { line, what: INDEX_ZERO.into() }),
+            None => take(rows.finish(&from_zero, false, meter)?),
+        }
+    };
+    let rest = read_rows(input, options, meter, bytes, &mut each)?;
+    if rest.indptr.len() > 1 {
+        each(rest, meter)?;
+    }
+    Ok(zero.is_some())
+}
+
+/// What is wrong with an index 0 where there should be none.
+const INDEX_ZERO: &str = "found index 0, expected indices from 1";
+
+/// Reads all rows; those that fill so many bytes are given away, the last ones returned.
+fn read_rows(
+    input: Input,
+    options: &ReadOptions,
+    meter: &mut Meter,
+    bytes: u64,
+    give: &mut dyn FnMut(Rows, &mut Meter) -> Result<(), Problem>,
+) -> Result<Rows, Problem> {
     if options.features.is_some() {
         return Err(Problem::NotInFormat { what: "feature columns", format: Format::Libsvm });
     }
     if options.weight.is_some() {
         return Err(Problem::NotInFormat { what: "a weight column", format: Format::Libsvm });
     }
+    if !options.keep.is_empty() {
+        return Err(Problem::NotInFormat { what: "a column to keep", format: Format::Libsvm });
+    }
     if options.group.is_some() {
         return Err(Problem::NotInFormat { what: "a group column", format: Format::Libsvm });
     }
     let mut rows = Rows { indptr: vec![0], ..Rows::default() };
-    let mut reader = input.reader();
+    let mut held = 0;
+    let mut reader = input.rows();
     let mut buffer = Vec::new();
     for line in 1.. {
         buffer.clear();
         if reader.read_until(b'\n', &mut buffer)? == 0 {
             break;
         }
+        reader.get_mut().row_ended();
         let text = str::from_utf8(&buffer)
             .map_err(|_| Problem::Line { line, what: "the text is not UTF-8".into() })?
             .trim_start_matches('\u{feff}');
+        let (before, entries) = (rows.indptr.len(), rows.indices.len());
+        rows.reserve(text.len() / SHORTEST + 1, meter)?;
         rows.push(text.split('#').next().unwrap_or_default(), line)?;
+        if rows.indptr.len() > before {
+            let label = rows.labels.last().map_or(0, |label| label.len() + TEXT);
+            let more = (ENTRY * (rows.indices.len() - entries) + POINTER + label) as u64;
+            meter.add(more)?;
+            held += more;
+        }
+        if held >= bytes {
+            let labelled = !rows.labels.is_empty();
+            give(std::mem::replace(&mut rows, Rows { indptr: vec![0], ..Rows::default() }), meter)?;
+            rows.labelled = Some(labelled);
+            meter.release(std::mem::take(&mut held));
+        }
     }
-    rows.finish(options)
+    Ok(rows)
 }
 
 #[derive(Default)]
@@ -47,10 +113,20 @@ struct Rows {
     largest: Option<(u32, u64)>,
     /// The line of the first index 0.
     zero: Option<u64>,
+    /// Whether rows before these had labels.
+    labelled: Option<bool>,
     lines: Lines,
 }
 
 impl Rows {
+    /// Makes room for a line of so many entries.
+    fn reserve(&mut self, entries: usize, meter: &Meter) -> Result<(), Problem> {
+        meter.reserve(&mut self.indices, entries)?;
+        meter.reserve(&mut self.values, entries)?;
+        meter.reserve(&mut self.indptr, 1)?;
+        Ok(meter.reserve(&mut self.labels, 1)?)
+    }
+
     fn push(&mut self, text: &str, line: u64) -> Result<(), Problem> {
         let mut words = text.split_ascii_whitespace().peekable();
         let Some(first) = words.peek() else {
@@ -58,12 +134,17 @@ impl Rows {
         };
         let rows = self.indptr.len() - 1;
         let labelled = !first.contains(':');
-        if rows > 0 && labelled == self.labels.is_empty() {
+        let before = if rows > 0 { Some(!self.labels.is_empty()) } else { self.labelled };
+        if before.is_some_and(|before| labelled != before) {
             let what = if labelled { "there is a label, but none in the first row" } else { "the label is missing" };
             return Err(Problem::Line { line, what: what.into() });
         }
-        if labelled {
-            self.labels.extend(words.next().map(canonical_label));
+        if let Some(label) = words.next_if(|_| labelled).map(|word| word.trim().to_string()) {
+            // Spaces beyond ASCII, and a vertical tab, are words here and nothing in a label.
+            if label.is_empty() {
+                return Err(Problem::Line { line, what: "the label is empty".into() });
+            }
+            self.labels.push(label);
         }
         for word in words {
             let broken = || Problem::Line { line, what: format!("found {:?}, expected index:value", short(word)) };
@@ -91,13 +172,22 @@ impl Rows {
         Ok(())
     }
 
-    fn finish(mut self, options: &ReadOptions) -> Result<Table, Problem> {
+    /// As the whole table, or a part of it.
+    fn finish(mut self, options: &ReadOptions, whole: bool, meter: &mut Meter) -> Result<Table, Problem> {
+        if whole {
+            spelled(&mut self.labels);
+        }
+        if let Some(row) = not_finite(&self.labels) {
+            let column = ColumnRef { index: 0, name: Some("label".into()) };
+            let problem = CellProblem::NotFinite { found: short(&self.labels[row]) };
+            return Err(Problem::Cell { place: Place::Line(self.lines.of(row)), column, problem });
+        }
         // A model that was trained on indices from 0 says so by the names of its features.
         let names = options.expected.as_ref().and_then(|e| e.names.as_ref());
         let trained = names.filter(|n| n.first().is_some_and(|n| n == "0")).map(|_| true);
         let base = match (options.zero_based.or(trained), self.zero) {
             (Some(false), Some(line)) => {
-                return Err(Problem::Line { line, what: "found index 0, expected indices from 1".into() });
+                return Err(Problem::Line { line, what: INDEX_ZERO.into() });
             }
             (Some(true), _) | (None, Some(_)) => 0,
             (_, None) => 1,
@@ -116,7 +206,9 @@ impl Rows {
         let x = checked(Features::csr(self.indptr, self.indices, self.values, cols), column)?;
         let labels = Some(self.labels).filter(|l| !l.is_empty() && options.labels != LabelUse::Ignore);
         // Names that nobody could store are not worth their memory.
-        let feature_names = (base == 0 && cols <= 1 << 24).then(|| (0..cols).map(|i| i.to_string()).collect());
+        let named = base == 0 && cols <= 1 << 24;
+        meter.foresee(if named { (cols * TEXT) as u64 } else { 0 })?;
+        let feature_names = named.then(|| (0..cols).map(|i| i.to_string()).collect());
         let label_name = labels.as_ref().map(|_| "label".to_string());
         Ok(Table { labels, label_name, feature_names, lines: Some(self.lines), ..Table::new(Format::Libsvm, x) })
     }
@@ -174,7 +266,10 @@ mod tests {
         assert_eq!(error("1 1:1\n2 3:\n"), "t.svm: line 2, column \"3\": the cell is empty, expected a number");
         assert_eq!(error("1 1:1\n2 3:inf\n"), "t.svm: line 2, column \"3\": found inf, expected a finite number");
         assert_eq!(error("1 1:1\n1:3\n"), "t.svm: line 2: the label is missing");
+        assert_eq!(error("1 1:1\n\u{b}\n"), "t.svm: line 2: the label is empty");
+        assert_eq!(error("\u{a0} 1:1\n"), "t.svm: line 1: the label is empty");
         assert_eq!(error("1:3\n"), "t.svm: there are no labels; each line must start with one");
+        assert_eq!(error("0 1:1\nnan 1:2\n"), "t.svm: line 2, column \"label\": found nan, expected a finite number");
         assert_eq!(error("# 1:1 nothing\n"), "t.svm: the table has no rows");
     }
 }

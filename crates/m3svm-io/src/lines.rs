@@ -17,6 +17,13 @@ impl Lines {
         self.rows += 1;
     }
 
+    /// Those of some of the rows.
+    pub(crate) fn of_rows(&self, rows: &[u32]) -> Self {
+        let mut lines = Self::default();
+        rows.iter().for_each(|row| lines.push(self.of(*row as usize)));
+        lines
+    }
+
     /// The line of a row, both counted from where they start: rows from 0, lines from 1.
     pub(crate) fn of(&self, row: usize) -> u64 {
         let after = self.jumps.partition_point(|(first, _)| *first <= row);

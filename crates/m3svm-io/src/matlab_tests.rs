@@ -146,3 +146,62 @@ fn labels_must_be_there_or_be_named() {
     assert_eq!(read("-1").unwrap().labels.unwrap(), ["3", "4"]);
     assert_eq!(read("kind").unwrap_err(), "t.mat: there is no label array `kind`; there is `X`");
 }
+
+#[test]
+fn whole_labels_keep_every_digit() {
+    let x = element("X", 6, 9, &[2, 1], &doubles(&[1.0, 2.0]));
+    let near = [(1i64 << 53) + 1, -(1 << 53) - 1].map(i64::to_le_bytes).concat();
+    let labels = |y| parse(file(&[x.clone(), y])).unwrap().labels.unwrap();
+    assert_eq!(labels(element("Y", 14, 12, &[2, 1], &near)), ["9007199254740993", "-9007199254740993"]);
+    let near = [u64::MAX, u64::MAX - 1].map(u64::to_le_bytes).concat();
+    assert_eq!(labels(element("Y", 15, 13, &[1, 2], &near)), ["18446744073709551615", "18446744073709551614"]);
+}
+
+#[test]
+fn numbers_that_must_be_whole_are_not_cut_off() {
+    let y = element("Y", 6, 9, &[2, 1], &doubles(&[1.0, 2.0]));
+    let fraction = "t.mat: not a usable MATLAB file: found 1.5 where numbers must be whole";
+    // Whole numbers that are stored as others.
+    let x = element("X", 12, 9, &[2, 1], &doubles(&[1.5, 2.0]));
+    assert_eq!(parse(file(&[x, y.clone()])).unwrap_err(), fraction);
+    let part = |kind: u32, data: &[u8]| {
+        let mut out = [kind.to_le_bytes(), (data.len() as u32).to_le_bytes()].concat();
+        out.extend_from_slice(data);
+        out.resize(out.len().next_multiple_of(8), 0);
+        out
+    };
+    let sparse = |rows: &[f64]| {
+        let flags = [5, 0, 0, 0, 0, 0, 0, 0];
+        let dims = [2i32, 1].map(i32::to_le_bytes).concat();
+        let pointers = [0i32, 2].map(i32::to_le_bytes).concat();
+        let parts = [
+            part(6, &flags),
+            part(5, &dims),
+            part(1, b"X"),
+            part(9, &doubles(rows)),
+            part(5, &pointers),
+            part(9, &doubles(&[7.0, 8.0])),
+        ];
+        part(14, &parts.concat())
+    };
+    assert_eq!(parse(file(&[sparse(&[0.0, 1.5]), y.clone()])).unwrap_err(), fraction);
+    assert_eq!(parse(file(&[compressed(&sparse(&[1.5, 0.0])), y.clone()])).unwrap_err(), fraction);
+    assert_eq!(parse(file(&[sparse(&[0.0, 1.0]), y])).unwrap().x.get(1, 0), 8.0);
+}
+
+#[test]
+fn files_of_other_versions_are_called_what_they_are() {
+    let y = element("Y", 6, 9, &[2, 1], &doubles(&[1.0, 2.0]));
+    let error = |bytes: Vec<u8>| parse(bytes).unwrap_err().replace("t.mat: not a usable MATLAB file: ", "");
+    let fourth = |kind: [u8; 4], number: fn(u32) -> [u8; 4]| {
+        [kind, number(2), number(1), number(0), number(2)].concat().into_iter().chain(*b"X\0").chain([0; 16]).collect()
+    };
+    assert_eq!(error(fourth(0u32.to_le_bytes(), u32::to_le_bytes)), "it is of version 4; save it with `-v7`");
+    assert_eq!(error(fourth(1000u32.to_be_bytes(), u32::to_be_bytes)), "it is of version 4; save it with `-v7`");
+    let mut swapped = file(std::slice::from_ref(&y));
+    swapped[124..128].copy_from_slice(&[1, 0, b'M', b'I']);
+    assert_eq!(error(swapped), "its numbers are big-endian; save it anew on a machine of today");
+    assert_eq!(error(b"x".repeat(200)), "it does not begin like one");
+    assert_eq!(error(b"MATLAB 5.0 MAT-file".to_vec()), "the header ends early");
+    assert!(error(b"MATLAB 7.3 MAT-file".to_vec()).contains("7.3 (HDF5)"));
+}

@@ -2,31 +2,34 @@
 
 use std::io::{self, BufReader, Cursor, Read, Seek};
 
-use npyz::{NpyFile, Order};
+use m3svm::memory::Meter;
+use npyz::{DType, Endianness, NpyFile, Order, TypeChar, TypeStr};
 use zip::ZipArchive;
 
 use crate::array::{self, Array, Data};
 use crate::bundle::{self, Arrays, Stored};
-use crate::compression::{Input, Seekable};
+use crate::compression::{Input, Seekable, read_to_end};
 use crate::error::Problem;
 use crate::options::{Format, ReadOptions};
 use crate::sparse::{self, Sparse};
 use crate::table::Table;
+use crate::value::TEXT;
 
-pub(crate) fn read_npy(input: Input, options: &ReadOptions) -> Result<Table, Problem> {
-    let array = read_array(input.reader(), Format::Npy)?;
+pub(crate) fn read_npy(input: Input, options: &ReadOptions, meter: &mut Meter) -> Result<Table, Problem> {
+    let mut reader = input.reader();
+    let array = read_array(&mut reader, Format::Npy, meter)?;
     array::from_array(Format::Npy, array, options, false)
 }
 
-pub(crate) fn read_npz(input: Input, options: &ReadOptions) -> Result<Table, Problem> {
+pub(crate) fn read_npz(input: Input, options: &ReadOptions, meter: &mut Meter) -> Result<Table, Problem> {
     trait ReadSeek: Read + Seek {}
     impl<T: Read + Seek> ReadSeek for T {}
-    let source: Box<dyn ReadSeek> = match input.seekable()? {
+    let source: Box<dyn ReadSeek> = match input.seekable(meter)? {
         Seekable::File(file) => Box::new(BufReader::new(file)),
         Seekable::Bytes(bytes) => Box::new(Cursor::new(bytes)),
     };
     let zip = ZipArchive::new(source).map_err(|e| broken(Format::Npz, e))?;
-    bundle::table(Format::Npz, &mut Archive { zip }, options)
+    bundle::table(Format::Npz, &mut Archive { zip, meter }, options)
 }
 
 fn broken(format: Format, what: impl std::fmt::Display) -> Problem {
@@ -40,26 +43,40 @@ fn failed(format: Format, e: io::Error) -> Problem {
             broken(format, "the data ends early")
         }
         io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => broken(format, e),
-        _ => Problem::Io(e),
+        _ => e.into(),
     }
 }
 
-struct Archive<R> {
+struct Archive<'a, R> {
     zip: ZipArchive<R>,
+    meter: &'a mut Meter,
 }
 
-impl<R: Read + Seek> Archive<R> {
+impl<R: Read + Seek> Archive<'_, R> {
     fn array(&mut self, name: &str) -> Result<Array, Problem> {
         let entry = self.zip.by_name(&format!("{name}.npy")).map_err(|e| broken(Format::Npz, e))?;
-        read_array(BufReader::with_capacity(1 << 16, entry), Format::Npz)
+        read_array(&mut BufReader::with_capacity(1 << 16, entry), Format::Npz, self.meter)
     }
 
     fn numbers<T: TryFrom<i64>>(&mut self, name: &str) -> Result<Vec<T>, Problem> {
-        let bad = || broken(Format::Npz, format!("array `{name}` does not hold indices"));
-        let Data::F64(values) = self.array(name)?.data else {
-            return Err(bad());
-        };
-        values.into_iter().map(|v| T::try_from(v as i64).map_err(|_| bad())).collect()
+        let bad = |what: String| broken(Format::Npz, format!("array `{name}` holds {what}, expected whole numbers"));
+        let whole = |v: i64| T::try_from(v).map_err(|_| bad(v.to_string()));
+        match self.array(name)?.data {
+            Data::I64(values) => values.into_iter().map(whole).collect(),
+            Data::U64(values) => {
+                values.into_iter().map(|v| i64::try_from(v).map_err(|_| bad(v.to_string())).and_then(whole)).collect()
+            }
+            // Beyond these, the number that was meant may be another one.
+            Data::F64(values) => values
+                .into_iter()
+                .map(|v| match v.fract() == 0.0 && v.abs() < (1u64 << 53) as f64 {
+                    true => whole(v as i64),
+                    false => Err(bad(v.to_string())),
+                })
+                .collect(),
+            Data::F32(_) => Err(bad("single precision".into())),
+            Data::Text(_) => Err(bad("text".into())),
+        }
     }
 
     fn is_sparse(&self) -> bool {
@@ -87,17 +104,17 @@ impl<R: Read + Seek> Archive<R> {
             return Err(broken(Format::Npz, "the row pointers of the sparse matrix do not fit its shape"));
         }
         let indices = self.numbers("indices")?;
-        let values = match self.array("data")?.data {
+        let values = match self.array("data")?.data.into_floats() {
             Data::F32(v) => v.into(),
             Data::F64(v) => v.into(),
-            Data::Text(_) => return Err(broken(Format::Npz, "the sparse matrix holds text")),
+            _ => return Err(broken(Format::Npz, "the sparse matrix holds text")),
         };
         let sparse = Sparse { indptr, indices, values, cols: inner };
         if format == "csr" { Ok(sparse) } else { sparse::transpose(sparse, outer) }
     }
 }
 
-impl<R: Read + Seek> Arrays for Archive<R> {
+impl<R: Read + Seek> Arrays for Archive<'_, R> {
     fn names(&self) -> Vec<String> {
         let names = self.zip.file_names().flatten();
         let all = names.filter_map(|n| npyz::npz::array_name_from_file_name(&n).map(String::from));
@@ -117,9 +134,12 @@ impl<R: Read + Seek> Arrays for Archive<R> {
     }
 }
 
-/// Reads one array; single and half precision stay single, text stays text, all else becomes f64.
-fn read_array(mut reader: impl Read, format: Format) -> Result<Array, Problem> {
-    let head = checked_header(&mut reader, format)?;
+/// How many values are read before memory is asked about again.
+const PART: usize = 1 << 16;
+
+/// Reads one array; single and half precision stay single, text and large whole numbers what they are, all else becomes f64.
+fn read_array(reader: &mut impl Read, format: Format, meter: &mut Meter) -> Result<Array, Problem> {
+    let head = checked_header(reader, format)?;
     let file = NpyFile::new(Cursor::new(head).chain(reader)).map_err(|e| failed(format, e))?;
     let shape: Option<Vec<usize>> = file.shape().iter().map(|&d| usize::try_from(d).ok()).collect();
     let length = shape.as_ref().and_then(|s| s.iter().try_fold(1usize, |n, d| n.checked_mul(*d)));
@@ -127,19 +147,44 @@ fn read_array(mut reader: impl Read, format: Format) -> Result<Array, Problem> {
         return Err(broken(format, "the shape is too large"));
     };
     let dtype = file.dtype();
-    if dtype.num_bytes().unwrap_or(0) == 0 {
-        return Err(broken(format, format!("the type {} is not supported, expected numbers", dtype.descr())));
-    }
+    let unsupported = || broken(format, format!("the type {} is not supported, expected numbers", dtype.descr()));
     let order = file.order();
     let strides: Vec<usize> = file.strides().iter().map(|&s| s as usize).collect();
+    match &dtype {
+        kind if kind.num_bytes().unwrap_or(0) == 0 => return Err(unsupported()),
+        DType::Plain(kind) => match kind.type_char() {
+            TypeChar::ByteStr | TypeChar::UnicodeStr => {
+                let texts = texts(&mut file.into_inner(), kind, shape.iter().product(), format, meter)?;
+                let texts = if order == Order::Fortran { row_major(texts, &shape, &strides) } else { texts };
+                return Ok(Array { shape, data: Data::Text(texts) });
+            }
+            // They could be read as numbers, but of what unit, and from when?
+            TypeChar::DateTime | TypeChar::TimeDelta => return Err(unsupported()),
+            _ => {}
+        },
+        _ => {}
+    }
     macro_rules! try_types {
         ($file:ident; $($type:ty => $variant:ident, $convert:expr;)*) => {{
             $(let $file = match $file.try_data::<$type>() {
-                Ok(values) => {
+                Ok(mut values) => {
                     // Grown as values arrive: the length in the header may be a lie.
                     let mut out = Vec::new();
-                    for value in values {
-                        out.push($convert(value.map_err(|e| failed(format, e))?));
+                    loop {
+                        let before = out.len();
+                        if before > 0 {
+                            meter.reserve(&mut out, PART)?;
+                        }
+                        for value in values.by_ref().take(PART) {
+                            out.push($convert(value.map_err(|e| failed(format, e))?));
+                        }
+                        if out.len() == before {
+                            break;
+                        }
+                        meter.add(size_of_val(&out[before..]) as u64)?;
+                    }
+                    if order == Order::Fortran {
+                        meter.foresee(size_of_val(out.as_slice()) as u64)?;
                     }
                     let out = if order == Order::Fortran { row_major(out, &shape, &strides) } else { out };
                     return Ok(Array { shape, data: Data::$variant(out) });
@@ -156,15 +201,51 @@ fn read_array(mut reader: impl Read, format: Format) -> Result<Array, Problem> {
         u8 => F64, f64::from;
         i8 => F64, f64::from;
         bool => F64, f64::from;
-        i64 => F64, |v| v as f64;
+        i64 => I64, |v| v;
         i32 => F64, f64::from;
         i16 => F64, f64::from;
-        u64 => F64, |v| v as f64;
+        u64 => U64, |v| v;
         u32 => F64, f64::from;
         u16 => F64, f64::from;
-        String => Text, |v| v;
     }
-    Err(broken(format, format!("the type {} is not supported, expected numbers", dtype.descr())))
+    Err(unsupported())
+}
+
+/// Reads texts of one width, in bytes or in characters of four bytes. The decoder would allocate the width before it is there.
+fn texts(
+    reader: &mut impl Read,
+    kind: &TypeStr,
+    count: usize,
+    format: Format,
+    meter: &mut Meter,
+) -> Result<Vec<String>, Problem> {
+    let width = kind.num_bytes().unwrap_or(0) as u64;
+    let wide = kind.type_char() == TypeChar::UnicodeStr;
+    let character = |bytes: &[u8; 4]| match kind.endianness() {
+        Endianness::Big => char::from_u32(u32::from_be_bytes(*bytes)),
+        _ => char::from_u32(u32::from_le_bytes(*bytes)),
+    };
+    let (mut texts, mut bytes) = (Vec::new(), Vec::new());
+    for _ in 0..count {
+        bytes.clear();
+        read_to_end(reader.by_ref().take(width), &mut bytes, meter).map_err(|e| match e {
+            Problem::Io(e) => failed(format, e),
+            other => other,
+        })?;
+        if (bytes.len() as u64) < width {
+            return Err(broken(format, "the data ends early"));
+        }
+        let text = match wide {
+            true => bytes.as_chunks().0.iter().map(character).collect::<Option<String>>(),
+            false => str::from_utf8(&bytes).ok().map(String::from),
+        };
+        let text = text.ok_or_else(|| broken(format, "a text is not UTF-8"))?;
+        let text = text.trim_end_matches('\0').to_string();
+        meter.release(width);
+        meter.add((text.len() + TEXT) as u64)?;
+        texts.push(text);
+    }
+    Ok(texts)
 }
 
 /// Reads the header, so that neither its length nor its nesting can hurt the parser.

@@ -73,7 +73,7 @@ fn every_type_is_read_and_single_stays_single() {
         assert_eq!(table.x.get(0, 0), 1.0, "{descr}");
     }
     let bytes = npy("<f4", false, "(1, 2)", &[1f32.to_le_bytes(), 0.1f32.to_le_bytes()].concat());
-    let array = read_array(bytes.as_slice(), Format::Npy).unwrap();
+    let array = read_array(&mut bytes.as_slice(), Format::Npy, &mut Meter::new("it")).unwrap();
     assert_eq!(array.data, Data::F32(vec![1.0, 0.1]));
 }
 
@@ -161,4 +161,64 @@ fn arrays_of_the_writer_read_back() {
     writer.extend([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
     writer.finish().unwrap();
     assert_eq!(parse(bytes, &ReadOptions::default()).unwrap().x.get(2, 0), 5.0);
+}
+
+#[test]
+fn whole_labels_keep_every_digit() {
+    let x = npy("<f8", false, "(3, 1)", &floats(&[1.0, 2.0, 3.0]));
+    let labels = |descr: &str, data: &[u8]| {
+        let y = npy(descr, false, "(3,)", data);
+        parse(npz(&[("x", x.clone()), ("y", y)]), &ReadOptions::default()).unwrap().labels.unwrap()
+    };
+    let near = [1i64 << 53, (1 << 53) + 1, i64::MIN];
+    assert_eq!(labels("<i8", &longs(&near)), ["9007199254740992", "9007199254740993", "-9223372036854775808"]);
+    let near = [u64::MAX, u64::MAX - 1, 0].map(u64::to_be_bytes).concat();
+    assert_eq!(labels(">u8", &near), ["18446744073709551615", "18446744073709551614", "0"]);
+    // In a column of the table as well.
+    let rows = npy("<i8", false, "(2, 2)", &longs(&[1, (1 << 53) + 1, 2, 1 << 53]));
+    let table = parse(rows, &ReadOptions::default()).unwrap();
+    assert_eq!(
+        (table.labels.unwrap(), table.x.get(1, 0)),
+        (vec!["9007199254740993".into(), "9007199254740992".into()], 2.0)
+    );
+}
+
+#[test]
+fn indices_that_are_not_whole_are_refused_and_not_cut_off() {
+    let parts = |indices: Vec<u8>, kind: &str| {
+        npz(&[
+            ("indices", npy(kind, false, "(3,)", &indices)),
+            ("indptr", npy("<i8", false, "(3,)", &longs(&[0, 1, 3]))),
+            ("format", npy("|S3", false, "()", b"csr")),
+            ("shape", npy("<i8", false, "(2,)", &longs(&[2, 3]))),
+            ("data", npy("<f8", false, "(3,)", &floats(&[5.0, 7.0, 6.0]))),
+            ("y", npy("|u1", false, "(2,)", &[1, 2])),
+        ])
+    };
+    let error = |indices, kind| parse(parts(indices, kind), &ReadOptions::default()).unwrap_err();
+    let expected = "t: not a usable NumPy archive file: array `indices` holds";
+    assert_eq!(error(floats(&[1.0, 0.5, 2.0]), "<f8"), format!("{expected} 0.5, expected whole numbers"));
+    assert_eq!(error(floats(&[1.0, f64::NAN, 2.0]), "<f8"), format!("{expected} NaN, expected whole numbers"));
+    assert_eq!(
+        error(floats(&[1.0, 2f64.powi(60), 2.0]), "<f8"),
+        format!("{expected} 1152921504606847000, expected whole numbers")
+    );
+    assert_eq!(error(longs(&[1, -1, 2]), "<i8"), format!("{expected} -1, expected whole numbers"));
+    let whole = parse(parts(floats(&[1.0, 0.0, 2.0]), "<f8"), &ReadOptions::default()).unwrap();
+    assert_eq!(whole.x.get(1, 2), 6.0);
+}
+
+#[test]
+fn times_are_no_numbers_and_nan_is_no_class() {
+    for descr in ["<M8[D]", "<m8[s]", "<M8[ns]"] {
+        let error = parse(npy(descr, false, "(1, 2)", &longs(&[1, 2])), &ReadOptions::default()).unwrap_err();
+        assert_eq!(error, format!("t: not a usable NumPy file: the type '{descr}' is not supported, expected numbers"));
+    }
+    let x = npy("<f8", false, "(2, 1)", &floats(&[1.0, 2.0]));
+    let y = npy("|S3", false, "(2,)", b"1\0\0nan");
+    let error = parse(npz(&[("x", x.clone()), ("y", y)]), &ReadOptions::default()).unwrap_err();
+    assert_eq!(error, "t: row 2, column \"y\": found nan, expected a finite number");
+    let y = npy("|S1", false, "(2,)", b"a\xff");
+    let error = parse(npz(&[("x", x), ("y", y)]), &ReadOptions::default()).unwrap_err();
+    assert_eq!(error, "t: not a usable NumPy archive file: a text is not UTF-8");
 }

@@ -4,6 +4,11 @@ use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 
+use encoding_rs::Encoding;
+use m3svm::{Kind, Preparation, Preprocessor};
+
+use crate::value::DateOrder;
+
 /// How to read a file. The default guesses everything and needs labels.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
@@ -21,14 +26,43 @@ pub struct ReadOptions {
     pub group: Option<Column>,
     /// Whether a CSV file starts with column names, if that should not be found out.
     pub header: Option<bool>,
-    /// The CSV delimiter, if it should not be found out.
+    /// The CSV delimiter, if it should not be found out. A space stands for any number of spaces and tabs.
     pub delimiter: Option<u8>,
+    /// What stands before the fraction of numbers in text files: a point or a comma, if it should not be found out.
+    pub decimal: Option<u8>,
+    /// What stands between groups of three digits of numbers in text files.
+    pub thousands: Option<u8>,
+    /// In what order day and month stand in dates with slashes in text files, if it should not be found out.
+    pub dates: Option<DateOrder>,
+    /// What lines begin with that are not read.
+    pub comment: Option<u8>,
+    /// The encoding of text files, if they are not UTF-8 and do not say so by a byte-order mark.
+    pub encoding: Option<&'static Encoding>,
+    /// Columns that are not read.
+    pub drop: Vec<Column>,
+    /// Columns to hand on as they are. In files without names they are no features.
+    pub keep: Vec<Column>,
+    /// How columns of text and gaps become features. Without it, both are errors.
+    pub preparation: Option<Preparation>,
+    /// The same as a model has learnt it, when reading data for it; its columns are the `expected` ones.
+    pub preprocessor: Option<Preprocessor>,
+    /// For a table that is read in parts: columns as they are, from which nothing is learnt yet.
+    pub unprepared: Option<Unprepared>,
     /// Whether LIBSVM indices start at 0. Without it they do if an index 0 occurs.
     pub zero_based: Option<bool>,
     /// What to do about labels.
     pub labels: LabelUse,
     /// The features a model was trained on, when reading data for it.
     pub expected: Option<Expected>,
+}
+
+/// How the columns of a part of a table are wanted, of which the other parts are not known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unprepared {
+    /// What they hold, once that is known from a part before.
+    pub kinds: Option<Vec<Kind>>,
+    /// Numbers without gaps are wanted side by side, as features are.
+    pub numbers: bool,
 }
 
 /// What a reader does about labels.
@@ -104,6 +138,13 @@ impl Column {
         }
     }
 
+    /// A range of positions from one to another, both included, such as `3-7`.
+    pub(crate) fn range(&self) -> Option<(usize, usize)> {
+        let Self::Typed(s) = self else { return None };
+        let (from, to) = s.trim().split_once('-')?;
+        Some((from.trim().parse().ok()?, to.trim().parse().ok()?))
+    }
+
     /// The position this may stand for among `count` columns.
     pub(crate) fn position(&self, count: usize) -> Option<usize> {
         let i = match self {
@@ -136,11 +177,13 @@ pub enum Format {
     Npz,
     /// MATLAB version 5 to 7.
     Mat,
+    /// One JSON object per line.
+    JsonLines,
 }
 
 impl Format {
     /// Formats by the name a user types.
-    const NAMES: [(&'static str, Format); 14] = [
+    const NAMES: [(&'static str, Format); 16] = [
         ("csv", Self::Csv),
         ("tsv", Self::Csv),
         ("libsvm", Self::Libsvm),
@@ -155,6 +198,8 @@ impl Format {
         ("npy", Self::Npy),
         ("npz", Self::Npz),
         ("mat", Self::Mat),
+        ("jsonl", Self::JsonLines),
+        ("ndjson", Self::JsonLines),
     ];
 
     /// The format of a name or an extension.
@@ -183,6 +228,7 @@ impl fmt::Display for Format {
             Self::Npy => "NumPy",
             Self::Npz => "NumPy archive",
             Self::Mat => "MATLAB",
+            Self::JsonLines => "JSON lines",
         })
     }
 }

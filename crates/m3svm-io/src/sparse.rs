@@ -1,6 +1,6 @@
 //! Sparse matrices of archives.
 
-use m3svm::{Features, Values};
+use m3svm::{Features, Values, memory};
 
 use crate::error::{ColumnRef, Problem};
 use crate::options::{Format, LabelUse, ReadOptions};
@@ -51,6 +51,9 @@ pub(crate) fn transpose(x: Sparse, rows: usize) -> Result<Sparse, Problem> {
     if x.cols > x.indices.len().saturating_mul(16).max(1 << 24) {
         return Err(broken());
     }
+    // Where each row begins, twice, and all entries once more.
+    let room = memory::numbers(x.cols, 2).saturating_add(memory::numbers(x.indices.len(), 3));
+    memory::check("reading it", room).map_err(Problem::Data)?;
     let mut indptr = vec![0; x.cols + 1];
     x.indices.iter().for_each(|&i| indptr[i as usize + 1] += 1);
     (0..x.cols).for_each(|i| indptr[i + 1] += indptr[i]);

@@ -1,5 +1,7 @@
-//! No bytes make a reader panic.
+//! No bytes make a reader panic, or end the program by asking for memory that there is not.
 #![expect(clippy::unwrap_used, reason = "tests")]
+
+mod watch;
 
 use std::io::{Cursor, Write};
 
@@ -69,19 +71,44 @@ fn npy(shape: &str, data: &[u8]) -> Vec<u8> {
 }
 
 #[cfg(feature = "parquet")]
-fn columnar() -> [Vec<u8>; 3] {
+fn columnar() -> Vec<Vec<u8>> {
     use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+    use arrow_ipc::CompressionType;
+    use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
+    use parquet::arrow::ArrowWriter;
+    use parquet::basic::{Compression, Encoding};
+    use parquet::file::properties::WriterProperties;
+    use parquet::schema::types::ColumnPath;
     use std::sync::Arc;
     let values: ArrayRef = Arc::new(Float64Array::from(vec![1.0, 2.0]));
     let labels: ArrayRef = Arc::new(StringArray::from(vec!["x", "y"]));
     let batch = RecordBatch::try_from_iter([("a", values.clone()), ("b", values), ("label", labels)]).unwrap();
-    let mut file = arrow_ipc::writer::FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
-    file.write(&batch).unwrap();
-    let mut stream = arrow_ipc::writer::StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
-    stream.write(&batch).unwrap();
-    let mut parquet = parquet::arrow::ArrowWriter::try_new(Vec::new(), batch.schema(), None).unwrap();
-    parquet.write(&batch).unwrap();
-    [file.into_inner().unwrap(), stream.into_inner().unwrap(), parquet.into_inner().unwrap()]
+    let mut all = Vec::new();
+    for compression in [None, Some(CompressionType::LZ4_FRAME), Some(CompressionType::ZSTD)] {
+        let options = || IpcWriteOptions::default().try_with_compression(compression).unwrap();
+        let mut file = FileWriter::try_new_with_options(Vec::new(), &batch.schema(), options()).unwrap();
+        file.write(&batch).unwrap();
+        let mut stream = StreamWriter::try_new_with_options(Vec::new(), &batch.schema(), options()).unwrap();
+        stream.write(&batch).unwrap();
+        all.extend([file.into_inner().unwrap(), stream.into_inner().unwrap()]);
+    }
+    let gzip = Compression::GZIP(Default::default());
+    for (encoding, compression) in [
+        (Encoding::PLAIN, Compression::UNCOMPRESSED),
+        (Encoding::DELTA_LENGTH_BYTE_ARRAY, Compression::SNAPPY),
+        (Encoding::DELTA_BYTE_ARRAY, gzip),
+        (Encoding::DELTA_BYTE_ARRAY, Compression::ZSTD(Default::default())),
+        (Encoding::PLAIN, Compression::LZ4_RAW),
+    ] {
+        let label = ColumnPath::from("label");
+        let properties = WriterProperties::builder().set_compression(compression);
+        let properties = properties.set_column_encoding(label.clone(), encoding);
+        let properties = properties.set_column_dictionary_enabled(label, encoding == Encoding::PLAIN).build();
+        let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties)).unwrap();
+        writer.write(&batch).unwrap();
+        all.push(writer.into_inner().unwrap());
+    }
+    all
 }
 
 #[test]

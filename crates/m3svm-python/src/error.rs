@@ -3,15 +3,17 @@
 use std::io;
 
 use m3svm::Error;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-/// The exception of an error: `ValueError`, but an `OSError` of the right kind where a file is the problem.
+/// The exception of an error: `ValueError`, but an `OSError` of the right kind where a file is the problem, and a `MemoryError` where
+/// there is not enough of it.
 pub(crate) fn exception(error: Error) -> PyErr {
     let message = error.to_string();
     match error {
         Error::Io { source, .. } => io::Error::new(source.kind(), message).into(),
         Error::Param { name, value, must } => invalid(format!("`{}` must {must}, found {value}", parameter(name))),
+        Error::Memory { .. } => PyMemoryError::new_err(format!("{message} (m3svm.set_memory_budget)")),
         // scikit-learn's own checks look for these words.
         Error::TooFewClasses { only: Some(only), .. } => {
             invalid(format!("at least two classes are needed, found only one class (`{only}`)"))

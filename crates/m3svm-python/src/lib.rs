@@ -5,9 +5,12 @@
 
 mod calibration;
 mod error;
+mod frame;
 mod matrix;
+mod memory;
 mod model;
 mod pool;
+mod remote;
 mod settings;
 mod training;
 mod typed;
@@ -21,15 +24,33 @@ mod _core {
     #[pymodule_export]
     use crate::calibration::fit_temperature;
     #[pymodule_export]
+    use crate::frame::PyFrame;
+    #[pymodule_export]
+    use crate::frame::PyPreparedFrame;
+    #[pymodule_export]
+    use crate::memory::memory_budget;
+    #[pymodule_export]
+    use crate::memory::set_memory_budget;
+    #[pymodule_export]
     use crate::model::PyModel;
+    #[pymodule_export]
+    use crate::remote::PyRowPart;
+    #[pymodule_export]
+    use crate::remote::describe_part;
+    #[pymodule_export]
+    use crate::remote::fit_parts;
     #[pymodule_export]
     use crate::settings::default_settings;
     #[pymodule_export]
     use crate::settings::methods;
     #[pymodule_export]
+    use crate::training::choose;
+    #[pymodule_export]
     use crate::training::fit;
     #[pymodule_export]
     use crate::training::fit_batch;
+    #[pymodule_export]
+    use crate::training::grid;
     #[pymodule_export]
     use crate::training::search;
 
@@ -39,5 +60,5 @@ mod _core {
 
     /// What this module and the Python files agree on; see `python/m3svm/_border.py`, where it is written too.
     #[pymodule_export]
-    const BORDER: u32 = 1;
+    const BORDER: u32 = 6;
 }

@@ -5,14 +5,20 @@
 //! in 32 bits. Row pointers are the other way round: there are few of them, and 64 bits are what the library wants.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
-use m3svm::{Column, Features, Values};
+use arrow_array::{
+    ArrayRef, BooleanArray, Float32Array, Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, UInt8Array,
+    UInt16Array, UInt32Array, UInt64Array,
+};
+use m3svm::{Column, Features, Model, Values};
 use numpy::ndarray::Axis;
 use numpy::{Element, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use crate::error::{invalid, refused};
+use crate::error::{exception, invalid, refused};
+use crate::frame::{PyFrame, PyPreparedFrame};
 
 /// A matrix in one of the storages that need no copy.
 #[derive(FromPyObject)]
@@ -25,6 +31,10 @@ pub(crate) enum Matrix<'py> {
     Sparse(Sparse<'py>),
     #[pyo3(transparent, annotation = "columns of a table")]
     Table(Table<'py>),
+    #[pyo3(transparent, annotation = "data frame")]
+    Frame(Bound<'py, PyFrame>),
+    #[pyo3(transparent, annotation = "prepared data frame")]
+    Prepared(Bound<'py, PyPreparedFrame>),
 }
 
 /// The attributes of `m3svm._columns.Columns`.
@@ -68,6 +78,18 @@ impl Matrix<'_> {
             Self::Single(x) => dense(x),
             Self::Table(x) => x.features(),
             Self::Sparse(x) => x.features(),
+            Self::Prepared(x) => Ok(x.get().features()),
+            Self::Frame(_) => Err(invalid("columns of text, times or with gaps are prepared by `fit`, and were not")),
+        }
+    }
+
+    /// The same as a model takes it.
+    pub(crate) fn features_for(&self, model: &Model) -> PyResult<Features<'_>> {
+        match (self, model.preprocessor()) {
+            (Self::Frame(frame), Some(preprocessor)) => {
+                frame.get().prepared(preprocessor).map(|(x, _)| x).map_err(exception)
+            }
+            _ => self.features(),
         }
     }
 }
@@ -105,12 +127,20 @@ impl Table<'_> {
 
 /// Types of columns: those of the library.
 macro_rules! table_columns {
-    ($($kind:ident $number:ty),*) => {
-        enum TableColumn<'py> {
+    ($($kind:ident $number:ty => $array:ty),*) => {
+        /// A column of numbers, or of truth values.
+        pub(crate) enum TableColumn<'py> {
             $($kind(PyReadonlyArray1<'py, $number>),)*
         }
 
         impl TableColumn<'_> {
+            /// A copy as an Arrow array.
+            pub(crate) fn array(&self) -> PyResult<ArrayRef> {
+                match self {
+                    $(Self::$kind(values) => Ok(Arc::new(<$array>::from(slice(values.as_slice())?.to_vec()))),)*
+                }
+            }
+
             fn view(&self) -> PyResult<Column<'_>> {
                 match self {
                     $(Self::$kind(values) => slice(values.as_slice()).map(Column::from),)*
@@ -131,7 +161,11 @@ macro_rules! table_columns {
     };
 }
 
-table_columns!(Double f64, Single f32, Int64 i64, Int32 i32, Int16 i16, Int8 i8, Uint64 u64, Uint32 u32, Uint16 u16, Uint8 u8, Bool bool);
+table_columns!(
+    Double f64 => Float64Array, Single f32 => Float32Array, Int64 i64 => Int64Array, Int32 i32 => Int32Array,
+    Int16 i16 => Int16Array, Int8 i8 => Int8Array, Uint64 u64 => UInt64Array, Uint32 u32 => UInt32Array,
+    Uint16 u16 => UInt16Array, Uint8 u8 => UInt8Array, Bool bool => BooleanArray
+);
 
 impl Sparse<'_> {
     fn features(&self) -> PyResult<Features<'_>> {

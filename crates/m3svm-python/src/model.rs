@@ -2,14 +2,15 @@
 
 use std::path::PathBuf;
 
-use m3svm::{Features, Model};
+use m3svm::{Features, LabelKind, Model, Preprocessor};
 use m3svm_export::{Format, Labels, Options, Precision, export};
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::error::{exception, invalid};
-use crate::pool::pool;
+use crate::frame::{Note, PyFrame, PyPreparedFrame};
+use crate::pool::{Threads, pool};
 use crate::settings::{named, to_dict};
 use crate::typed::{List, OutArray1, OutArray2, Settings, Typed, X};
 
@@ -36,10 +37,10 @@ impl PyModel {
         &self,
         py: Python<'_>,
         x: &X<'_>,
-        n_threads: Option<usize>,
+        n_threads: Option<Threads>,
         f: impl Fn(&Model, &Features<'_>) -> m3svm::Result<T> + Sync,
     ) -> PyResult<T> {
-        let (pool, x) = (pool(n_threads)?, x.0.features()?);
+        let (pool, x) = (pool(n_threads)?, x.0.features_for(&self.0)?);
         py.detach(|| pool.install(|| f(&self.0, &x))).map_err(exception)
     }
 }
@@ -48,14 +49,14 @@ impl PyModel {
 impl PyModel {
     /// Scores per row and class.
     #[pyo3(signature = (x, n_threads=None))]
-    fn scores<'py>(&self, py: Python<'py>, x: X<'py>, n_threads: Option<usize>) -> PyResult<OutArray2<'py, f64>> {
+    fn scores<'py>(&self, py: Python<'py>, x: X<'py>, n_threads: Option<Threads>) -> PyResult<OutArray2<'py, f64>> {
         let scores = self.without_interpreter(py, &x, n_threads, |model, x| model.scores(x))?;
         table(py, scores, self.0.classes().len())
     }
 
     /// What the scorers say: as `scores`, but one column per pair of classes for one-vs-one.
     #[pyo3(signature = (x, n_threads=None))]
-    fn raw_scores<'py>(&self, py: Python<'py>, x: X<'py>, n_threads: Option<usize>) -> PyResult<OutArray2<'py, f64>> {
+    fn raw_scores<'py>(&self, py: Python<'py>, x: X<'py>, n_threads: Option<Threads>) -> PyResult<OutArray2<'py, f64>> {
         let scores = self.without_interpreter(py, &x, n_threads, |model, x| model.raw_scores(x))?;
         table(py, scores, self.0.scorers())
     }
@@ -66,7 +67,7 @@ impl PyModel {
         &self,
         py: Python<'py>,
         x: X<'py>,
-        n_threads: Option<usize>,
+        n_threads: Option<Threads>,
     ) -> PyResult<Option<OutArray2<'py, f64>>> {
         let probabilities = self.without_interpreter(py, &x, n_threads, |model, x| model.probabilities(x))?;
         probabilities.map(|all| table(py, all, self.0.classes().len())).transpose()
@@ -74,9 +75,32 @@ impl PyModel {
 
     /// The position of the class of every row.
     #[pyo3(signature = (x, n_threads=None))]
-    fn predict<'py>(&self, py: Python<'py>, x: X<'py>, n_threads: Option<usize>) -> PyResult<OutArray1<'py, u32>> {
+    fn predict<'py>(&self, py: Python<'py>, x: X<'py>, n_threads: Option<Threads>) -> PyResult<OutArray1<'py, u32>> {
         let classes = self.without_interpreter(py, &x, n_threads, |model, x| model.predict(x))?;
         Ok(Typed(PyArray1::from_vec(py, classes)))
+    }
+
+    /// A frame, with the columns of `column_names` in that order, as features; and what was filled or never seen. A model of numbers fills
+    /// gaps by `means`, if there are any.
+    #[pyo3(signature = (frame, means=None))]
+    fn prepare(
+        &self,
+        py: Python<'_>,
+        frame: &Bound<'_, PyFrame>,
+        means: Option<List<f64>>,
+    ) -> PyResult<(PyPreparedFrame, Vec<Note>)> {
+        let numbers = means.map(|Typed(means)| Preprocessor::of_numbers(None, &means));
+        let preprocessor = self.0.preprocessor().or(numbers.as_ref());
+        let preprocessor = preprocessor.ok_or_else(|| invalid("the model was trained on numbers without gaps"))?;
+        let frame = frame.get();
+        let (x, notes) = py.detach(|| frame.prepared(preprocessor)).map_err(exception)?;
+        Ok((PyPreparedFrame::new(x), notes))
+    }
+
+    /// Names of the columns that it makes its features of, `None` for those that have none; `None` if it was trained on features as they are.
+    #[getter]
+    fn column_names(&self) -> Option<Vec<Option<String>>> {
+        Some(self.0.preprocessor()?.columns().iter().map(|column| column.name.clone()).collect())
     }
 
     /// Class names, in the order of the columns of scores.
@@ -110,6 +134,55 @@ impl PyModel {
         Typed(PyArray1::from_vec(py, self.0.unscaled().1))
     }
 
+    /// Numbers of the training rows that scores are sums over, with a kernel; `None` where scores are linear.
+    #[getter]
+    fn support<'py>(&self, py: Python<'py>) -> Option<OutArray1<'py, u32>> {
+        let expansion = self.0.expansion()?;
+        Some(Typed(PyArray1::from_slice(py, expansion.rows())))
+    }
+
+    /// How many of them are of each class.
+    #[getter]
+    fn support_counts(&self) -> Option<Vec<usize>> {
+        Some(self.0.expansion()?.class_counts(self.0.classes().len()))
+    }
+
+    /// What they weigh, one row per scorer.
+    #[getter]
+    fn dual_coef<'py>(&self, py: Python<'py>) -> PyResult<Option<OutArray2<'py, f64>>> {
+        let Some(expansion) = self.0.expansion() else { return Ok(None) };
+        let (s, m, all) = (expansion.len(), self.0.scorers(), expansion.coefficients());
+        let by_scorer = (0..m).flat_map(|k| (0..s).map(move |j| all[j * m + k])).collect();
+        if s == 0 { table(py, Vec::new(), 0).map(Some) } else { table(py, by_scorer, s).map(Some) }
+    }
+
+    /// The rows themselves, as they came; `None` without a kernel, and with a precomputed one.
+    #[getter]
+    fn support_vectors<'py>(&self, py: Python<'py>) -> PyResult<Option<OutArray2<'py, f64>>> {
+        let Some(expansion) = self.0.expansion() else { return Ok(None) };
+        let (d, scaler) = (self.0.features(), self.0.scaler());
+        let bytes = m3svm::memory::numbers(expansion.len(), d);
+        m3svm::memory::check("the support vectors as an array", bytes).map_err(exception)?;
+        let Some(mut rows) = expansion.dense_rows() else { return Ok(None) };
+        for row in rows.chunks_exact_mut(d) {
+            let scaled = row.iter_mut().zip(scaler.shift()).zip(scaler.factor());
+            scaled.for_each(|((v, shift), factor)| *v = *v / factor + shift);
+        }
+        table(py, rows, d).map(Some)
+    }
+
+    /// Whether they were sparse.
+    #[getter]
+    fn support_is_sparse(&self) -> bool {
+        self.0.expansion().and_then(m3svm::Expansion::features).is_some_and(|x| x.is_sparse())
+    }
+
+    /// The share of the trace of the kernel matrix that a low rank leaves out.
+    #[getter]
+    fn trace_left(&self) -> Option<f64> {
+        self.0.expansion().map(m3svm::Expansion::trace_left)
+    }
+
     /// Margins of all pairs of classes, infinite on the diagonal; in scaled features.
     #[getter]
     fn margins<'py>(&self, py: Python<'py>) -> PyResult<OutArray2<'py, f64>> {
@@ -135,6 +208,12 @@ impl PyModel {
     #[getter]
     fn iterations(&self) -> usize {
         self.0.training().iterations
+    }
+
+    /// How often all rows were asked or read, where they were not in memory at once.
+    #[getter]
+    fn passes(&self) -> Option<usize> {
+        self.0.training().passes
     }
 
     /// The solver that ran; never `auto`.
@@ -164,6 +243,30 @@ impl PyModel {
     #[getter]
     fn settings<'py>(&self, py: Python<'py>) -> PyResult<Settings<'py>> {
         to_dict(py, self.0.spec())
+    }
+
+    /// What the class names stand for: text, integer, real or boolean; `None` if nobody has said so.
+    #[getter]
+    fn labels(&self) -> Option<&'static str> {
+        self.0.label_kind().map(LabelKind::name)
+    }
+
+    /// The temperature of probabilities that the loss does not define.
+    #[getter]
+    fn temperature(&self) -> Option<f64> {
+        self.0.temperature()
+    }
+
+    /// The same model with what its class names stand for, and with the temperature of its probabilities, for its file.
+    #[pyo3(signature = (labels, temperature=None))]
+    fn described(&self, labels: &str, temperature: Option<f64>) -> PyResult<Self> {
+        let kind = named("labels", LabelKind::ALL.map(|kind| (kind.name(), kind)), labels)?;
+        let model = self.0.clone().with_label_kind(kind).map_err(exception)?;
+        let model = match temperature {
+            Some(temperature) => model.with_temperature(temperature).map_err(exception)?,
+            None => model,
+        };
+        Ok(Self(model, self.1.clone()))
     }
 
     /// Writes the model file.

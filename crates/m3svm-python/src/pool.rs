@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use pyo3::exceptions::PyOverflowError;
+use pyo3::inspect::PyStaticExpr;
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -19,14 +21,33 @@ struct Kept {
 /// The pool that was used last.
 static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
 
-/// A pool with so many threads; `None` for what the environment allows.
-pub(crate) fn pool(threads: Option<usize>) -> PyResult<Arc<ThreadPool>> {
-    let threads = match threads {
-        Some(threads) if (1..=MOST_THREADS).contains(&threads) => threads,
-        Some(threads) => {
-            return Err(invalid(format!("`n_threads` must be between 1 and {MOST_THREADS}, found {threads}")));
+/// How many threads somebody wants, which [`pool`] judges: the number, if it is one that computers count with, and as it was written.
+pub(crate) struct Threads(Option<i64>, String);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Threads {
+    type Error = PyErr;
+
+    const INPUT_TYPE: PyStaticExpr = i64::INPUT_TYPE;
+
+    fn extract(number: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        match number.extract::<i64>() {
+            Err(problem) if !problem.is_instance_of::<PyOverflowError>(number.py()) => Err(problem),
+            known => Ok(Self(known.ok(), number.to_string())),
         }
-        None => default_threads(),
+    }
+}
+
+/// A pool with so many threads; `None` for what the environment allows, and so is -1, as everywhere in scikit-learn.
+pub(crate) fn pool(threads: Option<Threads>) -> PyResult<Arc<ThreadPool>> {
+    let threads = match threads {
+        None | Some(Threads(Some(-1), _)) => default_threads(),
+        Some(Threads(asked, typed)) => {
+            let threads =
+                asked.and_then(|asked| usize::try_from(asked).ok()).filter(|n| (1..=MOST_THREADS).contains(n));
+            threads.ok_or_else(|| {
+                invalid(format!("`n_threads` must be between 1 and {MOST_THREADS}, or -1 for all cores, found {typed}"))
+            })?
+        }
     };
     let process = std::process::id();
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use m3svm::penalty::Norm;
-use m3svm::{AnyLoss, AnyPenalty, AnySolver, ClassWeight, Method, Scaling, Spec};
+use m3svm::{AnyPenalty, AnySolver, ClassWeight, Gamma, Kernel, Method, Parameters, Scaling, Spec};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
@@ -29,6 +29,10 @@ pub(crate) fn from_dict(Typed(settings): &Settings<'_>) -> PyResult<Spec> {
         None => return Err(invalid("settings need a `method`")),
     };
     let mut spec = named("method", Method::ALL.map(|m| (m.name(), m)), &method)?.spec();
+    // What belongs to a kernel is said to the kernel that is meant, whatever comes first.
+    if let Some(name) = settings.get_item("kernel")? {
+        spec.kernel = kernel(&typed::<String>("kernel", &name)?)?;
+    }
     for (key, value) in settings {
         let key: String = key.extract()?;
         apply(&mut spec, &method, &key, &value)?;
@@ -42,20 +46,35 @@ fn apply(spec: &mut Spec, method: &str, key: &str, value: &Bound<'_, PyAny>) -> 
     match key {
         "method" => {}
         "lam" if spec.penalty.lambda().is_some() => spec.penalty = spec.penalty.with_lambda(typed(key, value)?),
-        "p" if spec.penalty.p().is_some() => spec.penalty = spec.penalty.with_p(typed(key, value)?),
+        "l1_ratio" if spec.penalty.l1_ratio().is_some() => {
+            spec.penalty = spec.penalty.with_l1_ratio(typed(key, value)?);
+        }
         "norm" => match &mut spec.penalty {
             AnyPenalty::Pairwise(pairwise) => pairwise.norm = named(key, NORMS, &typed::<String>(key, value)?)?,
             _ => return no_such_setting(),
         },
-        "delta" => match &mut spec.loss {
-            AnyLoss::SmoothHinge(hinge) => hinge.delta = typed(key, value)?,
-            AnyLoss::TopKHinge(hinge) => hinge.delta = typed(key, value)?,
-            _ => return no_such_setting(),
-        },
-        "k" => match &mut spec.loss {
-            AnyLoss::TopKHinge(hinge) if method == Method::Topk.name() => hinge.k = typed(key, value)?,
-            _ => return no_such_setting(),
-        },
+        // The methods of the top-k hinge are told apart by k.
+        "k" if method != Method::Topk.name() => return no_such_setting(),
+        name if spec.loss.has(name) => set(&mut spec.loss, key, value)?,
+        name if name != "lambda" && spec.penalty.has(name) => set(&mut spec.penalty, key, value)?,
+        "kernel" | "gamma" | "degree" | "coef0" | "rank" if method == Method::Smlr.name() => {
+            return no_such_setting();
+        }
+        "kernel" => {}
+        "gamma" => spec.kernel = spec.kernel.with_gamma(gamma(value)?),
+        "degree" => {
+            let new: u32 = typed(key, value)?;
+            if let Kernel::Polynomial { degree, .. } = &mut spec.kernel {
+                *degree = new;
+            }
+        }
+        "coef0" => {
+            let new: f64 = typed(key, value)?;
+            if let Kernel::Polynomial { coef0, .. } = &mut spec.kernel {
+                *coef0 = new;
+            }
+        }
+        "rank" => spec.rank = typed(key, value)?,
         "epsilon" => spec.epsilon = typed(key, value)?,
         "fit_intercept" => spec.intercept = typed(key, value)?,
         "scale" => {
@@ -87,20 +106,30 @@ pub(crate) fn to_dict<'py>(py: Python<'py>, spec: &Spec) -> PyResult<Settings<'p
     if let Some(lambda) = spec.penalty.lambda() {
         dict.set_item("lam", lambda)?;
     }
+    if let Some(l1_ratio) = spec.penalty.l1_ratio() {
+        dict.set_item("l1_ratio", l1_ratio)?;
+    }
     if let AnyPenalty::Pairwise(pairwise) = spec.penalty {
-        dict.set_item("p", pairwise.p)?;
         let name = NORMS.into_iter().find(|(_, norm)| *norm == pairwise.norm);
         dict.set_item("norm", name.map(|(name, _)| name))?;
     }
-    match spec.loss {
-        AnyLoss::SmoothHinge(hinge) => dict.set_item("delta", hinge.delta)?,
-        AnyLoss::TopKHinge(hinge) => dict.set_item("delta", hinge.delta)?,
-        AnyLoss::Softmax(_) | AnyLoss::PairwiseLogistic(_) => {}
-    }
-    if let AnyLoss::TopKHinge(hinge) = spec.loss
-        && method == Method::Topk
-    {
-        dict.set_item("k", hinge.k)?;
+    numbers(&dict, &spec.penalty, "lambda")?;
+    numbers(&dict, &spec.loss, if method == Method::Topk { "" } else { "k" })?;
+    if method != Method::Smlr {
+        dict.set_item("kernel", spec.kernel.name())?;
+        match spec.kernel.gamma().unwrap_or_default() {
+            Gamma::Value(value) => dict.set_item("gamma", value)?,
+            named => dict.set_item("gamma", named.to_string())?,
+        }
+        let (degree, coef0) = match (spec.kernel, Kernel::ALL[2]) {
+            (Kernel::Polynomial { degree, coef0, .. }, _) | (_, Kernel::Polynomial { degree, coef0, .. }) => {
+                (degree, coef0)
+            }
+            _ => (3, 0.0),
+        };
+        dict.set_item("degree", degree)?;
+        dict.set_item("coef0", coef0)?;
+        dict.set_item("rank", spec.rank)?;
     }
     dict.set_item("epsilon", spec.epsilon)?;
     dict.set_item("fit_intercept", spec.intercept)?;
@@ -117,8 +146,46 @@ pub(crate) fn to_dict<'py>(py: Python<'py>, spec: &Spec) -> PyResult<Settings<'p
     Ok(Typed(dict))
 }
 
+/// Sets a number as the library describes it.
+fn set(owner: &mut impl Parameters, key: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    let is_whole = owner.parameters().iter().any(|parameter| parameter.name == key && parameter.is_whole);
+    let number = if is_whole { typed::<usize>(key, value)? as f64 } else { typed(key, value)? };
+    owner.set(key, number);
+    Ok(())
+}
+
+/// The numbers of an owner but one, which goes by another name or is none of the method's settings.
+fn numbers(dict: &Bound<'_, PyDict>, owner: &impl Parameters, but: &str) -> PyResult<()> {
+    for parameter in owner.parameters().iter().filter(|parameter| parameter.name != but) {
+        match owner.get(parameter.name) {
+            Some(count) if parameter.is_whole => dict.set_item(parameter.name, count as usize)?,
+            number => dict.set_item(parameter.name, number)?,
+        }
+    }
+    Ok(())
+}
+
 const NORMS: [(&str, Norm); 2] = [("l2", Norm::L2), ("l1", Norm::L1)];
 const BALANCED: &str = "balanced";
+
+/// The kernel of a name, with its default settings.
+fn kernel(name: &str) -> PyResult<Kernel> {
+    Kernel::of_name(name).ok_or_else(|| {
+        let names: Vec<&str> = Kernel::ALL.iter().map(|kernel| kernel.name()).collect();
+        invalid(format!("`kernel` must be one of {}, found {name:?}", names.join(", ")))
+    })
+}
+
+/// A number, or the name of how it is found.
+fn gamma(value: &Bound<'_, PyAny>) -> PyResult<Gamma> {
+    if let Ok(name) = value.cast::<PyString>() {
+        let name = name.to_cow()?;
+        let found = Gamma::parse(&name).filter(|gamma| !matches!(gamma, Gamma::Value(_)));
+        return found
+            .ok_or_else(|| invalid(format!("`gamma` must be \"scale\", \"auto\" or a number, found {name:?}")));
+    }
+    typed("gamma", value).map(Gamma::Value)
+}
 
 fn class_weight(value: &Bound<'_, PyAny>) -> PyResult<ClassWeight> {
     if value.is_none() {
@@ -131,7 +198,7 @@ fn class_weight(value: &Bound<'_, PyAny>) -> PyResult<ClassWeight> {
 }
 
 /// A value of the right type. Integers that do not fit are wrong values, everything else is a wrong type.
-fn typed<'a, 'py, T: FromPyObject<'a, 'py>>(key: &str, value: &'a Bound<'py, PyAny>) -> PyResult<T> {
+pub(crate) fn typed<'a, 'py, T: FromPyObject<'a, 'py>>(key: &str, value: &'a Bound<'py, PyAny>) -> PyResult<T> {
     value.extract::<T>().map_err(|problem| {
         let problem: PyErr = problem.into();
         let py = value.py();

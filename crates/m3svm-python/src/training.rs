@@ -1,16 +1,16 @@
 //! Training from Python, and the choice of λ and p before it.
 
-use m3svm::select::{Fold, Grid, Rule, Search, Values};
+use m3svm::select::{Fold, GridValues, Outcome, Rule, Search, Setting};
 use m3svm::solver::AdamState;
 use m3svm::{Dataset, Progress};
 use numpy::PyArray1;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
-use crate::error::exception;
-use crate::matrix::slice;
+use crate::error::{exception, invalid};
+use crate::matrix::{Matrix, slice};
 use crate::model::{PyModel, Step, Trace};
-use crate::pool::pool;
+use crate::pool::{Threads, pool};
 use crate::settings::{from_dict, named};
 use crate::typed::{Callback, InArray1, List, OutArray1, Settings, Typed, X};
 use crate::watched::{Watch, run};
@@ -24,7 +24,13 @@ struct Rows<'py> {
 }
 
 impl Rows<'_> {
-    fn dataset(&self) -> PyResult<Dataset<'_>> {
+    /// All of it; with the table that features are made of where parts of it will have to be prepared anew.
+    fn dataset(&self, keep: bool) -> PyResult<Dataset<'_>> {
+        if let Matrix::Frame(frame) = &self.x.0 {
+            let weights = self.sample_weight.as_ref().map(|w| slice(w.0.as_slice())).transpose()?;
+            let y = slice(self.y.0.as_slice())?;
+            return frame.get().dataset(y, self.classes.clone(), weights, keep).map_err(exception);
+        }
         let data = Dataset::new(self.x.0.features()?, slice(self.y.0.as_slice())?, self.classes.clone());
         self.weighted(data.map_err(exception)?)
     }
@@ -57,13 +63,13 @@ pub(crate) fn fit<'py>(
     sample_weight: Option<InArray1<'py, f64>>,
     feature_names: Option<List<String>>,
     start: Option<&Bound<'py, PyModel>>,
-    n_threads: Option<usize>,
+    n_threads: Option<Threads>,
     progress: Option<Callback<Step>>,
     keep_interrupted: bool,
 ) -> PyResult<(PyModel, Option<OutArray1<'py, u32>>)> {
     let (spec, pool) = (from_dict(&settings)?, pool(n_threads)?);
     let rows = Rows { x, y, classes: classes.0, sample_weight };
-    let mut data = rows.dataset()?;
+    let mut data = rows.dataset(false)?;
     if let Some(Typed(names)) = feature_names {
         data = data.with_feature_names(names).map_err(exception)?;
     }
@@ -109,7 +115,7 @@ pub(crate) fn fit_batch<'py>(
     moments: Option<(InArray1<'py, f64>, InArray1<'py, f64>, u64)>,
     sample_weight: Option<InArray1<'py, f64>>,
     feature_names: Option<List<String>>,
-    n_threads: Option<usize>,
+    n_threads: Option<Threads>,
 ) -> PyResult<(PyModel, Moments<'py>)> {
     let (spec, pool) = (from_dict(&settings)?, pool(n_threads)?);
     let rows = Rows { x, y, classes: classes.0, sample_weight };
@@ -142,11 +148,20 @@ pub(crate) fn fit_batch<'py>(
 /// What Adam remembers: the means of gradients and of their squares, and the number of steps.
 type Moments<'py> = (OutArray1<'py, f64>, OutArray1<'py, f64>, u64);
 
+/// The values of λ and p that a search with such settings tries, in its order: those given, or the library's usual ones for `None`.
+#[pyfunction]
+#[pyo3(signature = (settings, *, lams=None, ps=None))]
+pub(crate) fn grid(settings: Settings<'_>, lams: Option<List<f64>>, ps: Option<List<f64>>) -> PyResult<Vec<Pair>> {
+    let search = search_over(&settings, lams, ps)?;
+    search.check().map_err(exception)?;
+    Ok(search.grid.settings().into_iter().map(|setting| (setting.lambda, setting.p)).collect())
+}
+
 /// Tries all `lams` with all `ps` on splits (row numbers to train and to test on); `None` stands for the library's usual values.
 ///
-/// Returns the position of the chosen setting and, per setting, λ, p and its accuracies by split. `progress(done, planned)` is called now and then.
+/// Returns λ, p and the accuracies by split of every setting. `progress(done, planned)` is called now and then.
 #[pyfunction]
-#[pyo3(signature = (x, y, classes, settings, splits, *, lams=None, ps=None, rule="best-mean", tol=None, sample_weight=None, n_threads=None, progress=None))]
+#[pyo3(signature = (x, y, classes, settings, splits, *, lams=None, ps=None, tol=None, sample_weight=None, n_threads=None, progress=None))]
 pub(crate) fn search<'py>(
     py: Python<'py>,
     x: X<'py>,
@@ -156,24 +171,18 @@ pub(crate) fn search<'py>(
     splits: List<(InArray1<'py, u32>, InArray1<'py, u32>)>,
     lams: Option<List<f64>>,
     ps: Option<List<f64>>,
-    rule: &str,
     tol: Option<f64>,
     sample_weight: Option<InArray1<'py, f64>>,
-    n_threads: Option<usize>,
+    n_threads: Option<Threads>,
     progress: Option<Callback<(usize, usize)>>,
-) -> PyResult<(usize, Vec<Tried>)> {
-    let (mut search, pool) = (Search::new(from_dict(&settings)?), pool(n_threads)?);
-    let usual = Grid::for_spec(&search.spec);
-    let values = |given: Option<List<f64>>, usual| given.map_or(Ok(usual), |Typed(v)| Values::new(v).map(Some));
-    search.grid.lambdas = values(lams, usual.lambdas).map_err(exception)?;
-    search.grid.ps = values(ps, usual.ps).map_err(exception)?;
-    search.rule = named("rule", RULES, rule)?;
+) -> PyResult<Vec<Tried>> {
+    let (mut search, pool) = (search_over(&settings, lams, ps)?, pool(n_threads)?);
     search.tol = tol.unwrap_or(search.tol);
     let rows = |all: &InArray1<'_, u32>| slice(all.0.as_slice()).map(<[u32]>::to_vec);
     let fold = |(train, test): &(_, _)| Ok(Fold { train: rows(train)?, test: rows(test)? });
     let splits: Vec<Fold> = splits.0.iter().map(fold).collect::<PyResult<_>>()?;
     let rows = Rows { x, y, classes: classes.0, sample_weight };
-    let data = rows.dataset()?;
+    let data = rows.dataset(true)?;
     let report = |py: Python<'_>, (done, planned): (usize, usize)| match &progress {
         Some(report) => report.call(py, (done, planned)),
         None => Ok(()),
@@ -183,16 +192,28 @@ pub(crate) fn search<'py>(
     if let Some(problem) = outcome.raised {
         return Err(problem);
     }
-    let found = outcome.result?;
-    let chosen = match search.rule {
-        Rule::BestMean => found.best_mean,
-        Rule::OneStandardError => found.one_standard_error,
-    };
-    let tried = found.outcomes.into_iter().map(|o| (o.setting.lambda, o.setting.p, o.accuracies)).collect();
-    Ok((chosen, tried))
+    Ok(outcome.result?.outcomes.into_iter().map(|o| (o.setting.lambda, o.setting.p, o.scores)).collect())
 }
 
-/// λ, p, and the accuracy on every split.
-type Tried = (Option<f64>, Option<f64>, Vec<f64>);
+/// The position of the setting that a rule chooses, by its scores on every split, of which more is better.
+#[pyfunction]
+pub(crate) fn choose(tried: List<Tried>, rule: &str) -> PyResult<usize> {
+    let outcome = |(lambda, p, scores)| Outcome::of_scores(Setting { lambda, p, gamma: None }, scores);
+    let outcomes: Vec<Outcome> = tried.0.into_iter().map(outcome).collect();
+    named("rule", RULES, rule)?.choose(&outcomes).ok_or_else(|| invalid("there is no setting to choose"))
+}
+
+fn search_over(settings: &Settings<'_>, lams: Option<List<f64>>, ps: Option<List<f64>>) -> PyResult<Search> {
+    let mut search = Search::new(from_dict(settings)?);
+    let values = |given: Option<List<f64>>, usual| given.map_or(Ok(usual), |Typed(v)| GridValues::new(v).map(Some));
+    search.grid.lambdas = values(lams, search.grid.lambdas).map_err(exception)?;
+    search.grid.ps = values(ps, search.grid.ps).map_err(exception)?;
+    Ok(search)
+}
+
+/// λ, p, and the score on every split.
+pub(crate) type Tried = (Option<f64>, Option<f64>, Vec<f64>);
+/// λ and p.
+type Pair = (Option<f64>, Option<f64>);
 
 const RULES: [(&str, Rule); 2] = [("best-mean", Rule::BestMean), ("one-standard-error", Rule::OneStandardError)];

@@ -12,8 +12,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use pyo3::{BoundObject, type_hint_identifier, type_hint_subscript};
 
+use crate::frame::FrameColumn;
 use crate::matrix::Matrix;
 use crate::model::Step;
+use crate::training::Tried;
 
 /// Numbers that come from Python.
 pub(crate) type InArray1<'py, T> = Typed<PyReadonlyArray1<'py, T>>;
@@ -29,6 +31,15 @@ pub(crate) type List<T> = Typed<Vec<T>>;
 pub(crate) type Settings<'py> = Typed<Bound<'py, PyDict>>;
 /// Features that come from Python.
 pub(crate) type X<'py> = Typed<Matrix<'py>>;
+/// Columns of a data frame.
+pub(crate) type Columns<'py> = Typed<Vec<FrameColumn<'py>>>;
+/// How the columns of a data frame are prepared, as a dictionary.
+pub(crate) type Prepares<'py> = Typed<PreparationDict<'py>>;
+
+/// The dictionary of that.
+#[derive(FromPyObject)]
+#[pyo3(transparent)]
+pub(crate) struct PreparationDict<'py>(pub(crate) Bound<'py, PyDict>);
 
 /// A value that converts as it always does, with the type that Python knows it by.
 pub(crate) struct Typed<T>(pub(crate) T);
@@ -77,6 +88,10 @@ impl Number for f64 {
     const DTYPE: PyStaticExpr = type_hint_identifier!("numpy", "float64");
 }
 
+impl Number for i64 {
+    const DTYPE: PyStaticExpr = type_hint_identifier!("numpy", "int64");
+}
+
 impl Number for u32 {
     const DTYPE: PyStaticExpr = type_hint_identifier!("numpy", "uint32");
 }
@@ -103,6 +118,19 @@ impl PythonType for Step {
 
 impl PythonType for Bound<'_, PyDict> {
     const NAME: PyStaticExpr = type_hint_identifier!("m3svm._settings", "Settings");
+}
+
+impl PythonType for PreparationDict<'_> {
+    const NAME: PyStaticExpr = type_hint_identifier!("m3svm._settings", "Preparation");
+}
+
+/// Arrays and pairs.
+impl PythonType for FrameColumn<'_> {
+    const NAME: PyStaticExpr = type_hint_identifier!("typing", "Any");
+}
+
+impl PythonType for Tried {
+    const NAME: PyStaticExpr = Self::OUTPUT_TYPE;
 }
 
 /// Some matrices are told by their attributes.

@@ -3,9 +3,10 @@
 
 use std::path::PathBuf;
 
+use m3svm::metrics::Criterion;
 use m3svm_report::{
     Axis, Block, Compared, Figure, Group, HeatMap, LineChart, Regions, Report, ScatterChart, Separator, Series, Spread,
-    accuracy_map, comparison,
+    comparison, score_map,
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -29,8 +30,8 @@ fn figures() -> Vec<(&'static str, Figure)> {
         ("bars", spread(Spread::Bars)),
         ("small-map", small_map()),
         ("large-map", large_map()),
-        ("accuracy", accuracy_map(&[1e-4, 1e-3, 1e-2, 0.1], &[1.0, 2.0, 4.0], &grid(), Some((1, 2)))),
-        ("comparison", comparison(&methods())),
+        ("accuracy", score_map(Criterion::Accuracy, &[1e-4, 1e-3, 1e-2, 0.1], &[1.0, 2.0, 4.0], &grid(), Some((1, 2)))),
+        ("comparison", comparison(Criterion::Accuracy, &methods())),
         ("scatter", scatter()),
     ]
 }

@@ -1,22 +1,28 @@
 //! What a report says about a comparison of methods.
 
-use m3svm::select::{CLEAR, Compared, Comparison, Grid, Search, Values};
+use m3svm::metrics::Criterion;
+use m3svm::select::{CLEAR, Compared, Comparison, Grid, GridValues, Search};
 use m3svm::text::{digits, p_value, plural, seconds, short, upper};
 
 use crate::page::{Report, Table};
-use crate::tuning::{self, comparison};
+use crate::tuning::{self, capitalised, comparison};
 
 /// Everything that a comparison has brought to light. `found` has a name for every method of the comparison that was finished, in its order.
 pub fn comparison_sections(report: Report, about: &Comparison, found: &[(&str, &Compared)]) -> Report {
     let mut order: Vec<(&str, &Compared, &Search)> =
         found.iter().zip(&about.searches).map(|((name, it), search)| (*name, *it, search)).collect();
     order.sort_by(|a, b| b.1.mean.total_cmp(&a.1.mean));
+    let by = about.searches.first().map(|search| search.criterion).unwrap_or_default();
     let points: Vec<tuning::Compared> = order
         .iter()
         .map(|(name, it, _)| tuning::Compared { name: (*name).into(), mean: it.mean, deviation: Some(it.sd) })
         .collect();
-    let report = report.section("Accuracy").text(&protocol(about)).figure(&comparison(&points)).text(&verdict(&order));
-    let report = report.table(results(&order)).text(
+    let report = report
+        .section(&capitalised(by.title()))
+        .text(&protocol(about))
+        .figure(&comparison(by, &points))
+        .text(&verdict(&order));
+    let report = report.table(results(by, &order)).text(
         "Fit and predict are the times for all rows with the setting that was chosen most often; the smallest margin and the relative \
          duality gap are those of that fit.",
     );
@@ -53,19 +59,20 @@ fn verdict(order: &[(&str, &Compared, &Search)]) -> String {
     )
 }
 
-fn results(order: &[(&str, &Compared, &Search)]) -> Table {
+fn results(by: Criterion, order: &[(&str, &Compared, &Search)]) -> Table {
     let row = |(name, it, _): &(&str, &Compared, &Search)| {
         vec![
             (*name).to_string(),
-            format!("{:.2} ± {:.2}", 100.0 * it.mean, 100.0 * it.sd),
+            by.spread(it.mean, it.sd).replace(" %", ""),
             it.p_value.map_or_else(|| "best".into(), p_value),
-            seconds(it.model.training().seconds),
+            it.model.training().seconds.map_or_else(String::new, seconds),
             seconds(it.predict_seconds),
             digits(it.model.min_margin().0, 3),
             it.model.certificate().relative_gap().map_or_else(|| "none".into(), upper),
         ]
     };
-    let header = ["method", "accuracy in %", "p-value", "fit", "predict", "smallest margin", "gap"];
+    let title = by.titled();
+    let header = ["method", title.as_str(), "p-value", "fit", "predict", "smallest margin", "gap"];
     Table {
         caption: "Methods, the best first".into(),
         header: header.map(String::from).to_vec(),
@@ -90,7 +97,7 @@ fn tuned(order: &[(&str, &Compared, &Search)]) -> Table {
 
 /// "λ 0.01 to 100 (5 values), p 1, 2".
 fn tried(grid: &Grid) -> String {
-    let range = |name: &str, values: &Option<Values>| {
+    let range = |name: &str, values: &Option<GridValues>| {
         let values = values.as_ref()?.as_slice();
         let listed = match values {
             [from, .., to] if values.len() > 4 => {
@@ -100,6 +107,7 @@ fn tried(grid: &Grid) -> String {
         };
         Some(format!("{name} {listed}"))
     };
-    let parts: Vec<String> = [range("λ", &grid.lambdas), range("p", &grid.ps)].into_iter().flatten().collect();
+    let parts: Vec<String> =
+        [range("λ", &grid.lambdas), range("p", &grid.ps), range("γ", &grid.gammas)].into_iter().flatten().collect();
     if parts.is_empty() { "the one setting".into() } else { parts.join("; ") }
 }

@@ -18,7 +18,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Charts take plain numbers: [`LineChart`], [`HeatMap`], [`PointChart`], [`ScatterChart`]. [`accuracy_map`] and [`comparison`] are
+//! Charts take plain numbers: [`LineChart`], [`HeatMap`], [`BarChart`], [`PointChart`], [`ScatterChart`]. [`score_map`] and [`comparison`] are
 //! charts of searches, [`model_sections`] and its neighbours the parts of a report that a trained model fills, [`search_sections`] and
 //! [`comparison_sections`] those of a search and of a comparison.
 //!
@@ -32,7 +32,7 @@
 //! * `kuva` 0.6 is light and has every kind of chart, but its SVG has no view box. Its logarithmic axes end at 1e-10 and draw smaller
 //!   values there, where our gaps are 1e-14. It panics on empty data, and takes dollar signs in names for formulas.
 //!
-//! Four charts with one look are a few hundred lines. The rest comes from crates: `colorous` has the colours of maps, `resvg` makes PNG from
+//! Five charts with one look are a few hundred lines. The rest comes from crates: `colorous` has the colours of maps, `resvg` makes PNG from
 //! our SVG, `dejavu` brings the font for it (feature `png`, on by default; the program does without).
 
 mod canvas;
@@ -57,8 +57,8 @@ pub use chart::*;
 pub use compared::comparison_sections;
 pub use error::{Error, Result};
 pub use figure::Figure;
-pub use model::{Step, convergence_section, model_sections, quality_sections};
+pub use model::{Step, convergence_section, model_sections, overview_section, quality_sections};
 pub use page::{Report, Table};
 pub use scale::Axis;
 pub use search::search_sections;
-pub use tuning::{Compared, accuracy_map, comparison};
+pub use tuning::{Compared, comparison, score_map};

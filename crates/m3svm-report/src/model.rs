@@ -1,9 +1,9 @@
 //! What a report says about a model and its training.
 
-use m3svm::metrics::Metrics;
-use m3svm::{Model, Scheme, Stop};
+use m3svm::metrics::{Metrics, Quality};
+use m3svm::{Expansion, Model, Scheme, Stop};
 
-use crate::chart::{Block, HeatMap, LineChart, Series};
+use crate::chart::{BarChart, BarGroup, Block, HeatMap, LineChart, Series};
 use crate::coarse::coarse;
 use crate::figure::Figure;
 use crate::page::{Report, Table};
@@ -18,6 +18,8 @@ const MOST_CELLS: usize = 100;
 const PAIRS: usize = 20;
 /// Classes whose weights are listed.
 const MOST_CLASSES: usize = 100;
+/// Classes whose weights are drawn.
+const MOST_GROUPS: usize = 12;
 /// Largest weights of a class that are listed.
 const WEIGHTS: usize = 5;
 /// Points of a curve that are drawn; more cannot be told apart.
@@ -32,6 +34,59 @@ pub struct Step {
     pub objective: f64,
     /// Relative duality gap, where it was computed.
     pub relative_gap: Option<f64>,
+}
+
+/// What is looked for first: how well a model does on rows that it has not seen (`unseen`, with which ones they are) and on its training rows, how
+/// many of which class there are, and what speaks for each.
+pub fn overview_section(report: Report, model: &Model, metrics: &Metrics, unseen: &[(String, &Quality)]) -> Report {
+    let (classes, accuracy) = (model.classes(), percent(metrics.accuracy));
+    let total: f64 = metrics.per_class.iter().map(|class| class.support).sum();
+    let largest = metrics.per_class.iter().map(|class| class.support).fold(0.0, f64::max);
+    let always = percent(largest / total.max(f64::MIN_POSITIVE));
+    let mut report = report.section("Overview");
+    for (rows, quality) in unseen {
+        let (low, high) = quality.interval;
+        report = report.text(&format!(
+            "Of the {rows}, which the models that predict them have not seen, {} are classified correctly (95\u{a0}% interval {} to {}).",
+            percent(quality.metrics.accuracy),
+            percent(low),
+            percent(high)
+        ));
+    }
+    let report = report.text(&format!(
+        "{accuracy} of the training rows (by weight) are classified correctly; always guessing the largest class would be right in \
+         {always}."
+    ));
+    let mut lines: Vec<(usize, f64)> = metrics.per_class.iter().map(|class| class.support).enumerate().collect();
+    lines.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let row = |(k, rows): &(usize, f64)| {
+        vec![classes[*k].clone(), count(*rows), percent(rows / total.max(f64::MIN_POSITIVE))]
+    };
+    let report = report.table(Table {
+        caption: match classes.len() {
+            0..=MOST_NAMES => "Rows per class".into(),
+            c => format!("Rows per class, the largest {MOST_NAMES} of {c}"),
+        },
+        header: strings(&["class", "rows", "share"]),
+        text_columns: 1,
+        rows: lines.iter().take(MOST_NAMES).map(row).collect(),
+    });
+    if model.expansion().is_some() {
+        return report;
+    }
+    let group = |k: usize| {
+        let largest = model.largest_weights(k, WEIGHTS).into_iter().filter(|(_, w)| *w != 0.0);
+        BarGroup { name: classes[k].clone(), bars: largest.map(|(j, w)| (feature(model, j), w)).collect() }
+    };
+    let chart = BarChart {
+        title: match classes.len() {
+            0..=MOST_GROUPS => "Largest weights per class".into(),
+            c => format!("Largest weights of the first {MOST_GROUPS} of {c} classes"),
+        },
+        axis: Axis::new("weight of the scaled feature"),
+        groups: (0..classes.len().min(MOST_GROUPS)).map(group).collect(),
+    };
+    report.figure(&chart.figure())
 }
 
 /// Everything that a model says about itself: certificate, margins, weights.
@@ -118,7 +173,7 @@ fn certificate(model: &Model) -> Vec<(&'static str, String)> {
     }
     facts.push(("iterations", training.iterations.to_string()));
     facts.push(("evaluations of the loss", training.evaluations.to_string()));
-    facts.push(("seconds", digits(training.seconds, 2)));
+    facts.extend(training.seconds.map(|seconds| ("seconds", digits(seconds, 2))));
     facts.push(("ended", stop.into()));
     facts
 }
@@ -133,8 +188,9 @@ fn margins(report: Report, model: &Model) -> Report {
         Scheme::OneVsOne => "2/‖wₖₗ‖",
     };
     let report = report.section("Margins").text(&format!(
-        "The margin between two classes is {formula}, in scaled features: the width of the strip between them. The smallest one is \
+        "The margin between two classes is {formula}, in {}: the width of the strip between them. The smallest one is \
          {}, between {} and {}.",
+        if model.expansion().is_some() { "the space of the kernel" } else { "scaled features" },
         digits(smallest, 4),
         classes[k],
         classes[l]
@@ -178,12 +234,41 @@ fn margins(report: Report, model: &Model) -> Report {
     })
 }
 
+/// With a kernel: the rows that the scores are made of, and what a low rank leaves out.
+fn kernel(report: Report, model: &Model, expansion: &Expansion) -> Report {
+    let (rows, of) = (plural(expansion.len(), "training row"), plural(model.training().rows, "row"));
+    let about = match expansion.is_approximate() {
+        false => format!(
+            "Scores are sums over {rows} of {of}: with the kernel {}, those that pull at the class vectors. The certificate is that of \
+             the whole problem.",
+            expansion.kernel().describe()
+        ),
+        true => format!(
+            "Scores are sums over {rows} of {of}, by which the kernel {} is approximated. {} of the trace of its matrix is left out; \
+             a difference of two scores can be off by {}. The certificate is that of the approximated problem.",
+            expansion.kernel().describe(),
+            percent(expansion.trace_left()),
+            upper(expansion.score_error(model.min_margin().0))
+        ),
+    };
+    let counts = expansion.class_counts(model.classes().len());
+    let lines = model.classes().iter().zip(counts).take(MOST_CLASSES);
+    report.section("Kernel").text(&about).table(Table {
+        caption: "Rows per class that the scores are made of".into(),
+        header: strings(&["class", "rows"]),
+        text_columns: 1,
+        rows: lines.map(|(class, rows)| vec![class.clone(), rows.to_string()]).collect(),
+    })
+}
+
 fn weights(report: Report, model: &Model) -> Report {
-    let feature = |j: usize| model.feature_names().map_or_else(|| format!("feature {j}"), |names| names[j].clone());
+    if let Some(expansion) = model.expansion() {
+        return kernel(report, model, expansion);
+    }
     let signed = |w: f64| format!("{}{}", if w < 0.0 { '−' } else { '+' }, digits(w.abs(), 3));
     let rows = model.classes().iter().enumerate().take(MOST_CLASSES).map(|(k, class)| {
         let largest = model.largest_weights(k, WEIGHTS).into_iter().filter(|(_, w)| *w != 0.0);
-        let words: Vec<String> = largest.map(|(j, w)| format!("{}\u{a0}{}", feature(j), signed(w))).collect();
+        let words: Vec<String> = largest.map(|(j, w)| format!("{}\u{a0}{}", feature(model, j), signed(w))).collect();
         vec![class.clone(), words.join(", ")]
     });
     let table = Table {
@@ -203,6 +288,10 @@ fn weights(report: Report, model: &Model) -> Report {
         0..=MOST_CLASSES => report,
         c => report.text(&format!("The first {MOST_CLASSES} of {c} classes.")),
     }
+}
+
+fn feature(model: &Model, j: usize) -> String {
+    model.feature_names().map_or_else(|| format!("feature {j}"), |names| names[j].clone())
 }
 
 /// Rows by true and predicted class. The colour is the share of the true class, so that rare classes count as much as frequent ones.
@@ -247,11 +336,14 @@ fn gaps(steps: &[Step], bound: f64) -> Figure {
     // (F − D)/F of every step, with the final bound D.
     let above = steps.iter().map(|s| (s.iteration as f64, (s.objective - bound) / s.objective));
     let series = |name: &str, points: Vec<(f64, f64)>| Series { name: name.into(), points, spread: Vec::new() };
+    let gap: Vec<(f64, f64)> = gap.collect();
+    // A step that needs no proof has none: the legend promises what is there.
+    let name = if gap.len() < 2 { "duality gap (at the end)" } else { "duality gap" };
     LineChart {
         title: "Convergence".into(),
         x: Axis::new("iteration"),
         y: Axis::new("relative distance").log(),
-        series: vec![series("duality gap", gap.collect()), series("objective above the final bound", above.collect())],
+        series: vec![series(name, gap), series("objective above the final bound", above.collect())],
         ..LineChart::default()
     }
     .figure()

@@ -39,12 +39,19 @@ pub struct Report {
     title: String,
     sections: Vec<String>,
     body: String,
+    /// How the page came about.
+    made_by: Option<String>,
 }
 
 impl Report {
     /// A page with nothing but a title.
     pub fn new(title: &str) -> Self {
-        Self { title: title.into(), sections: Vec::new(), body: String::new() }
+        Self { title: title.into(), sections: Vec::new(), body: String::new(), made_by: None }
+    }
+
+    /// Says at the end how the page came about: the command and the date.
+    pub fn made_by(self, what: &str) -> Self {
+        Self { made_by: Some(what.into()), ..self }
     }
 
     /// Begins a section; what is added next belongs to it.
@@ -113,13 +120,14 @@ impl Report {
             0..=2 => String::new(),
             _ => format!("<nav aria-label=\"Contents\">\n<ul>\n{links}</ul>\n</nav>\n"),
         };
+        let made_by = self.made_by.as_ref().map(|what| format!(" {}", escaped(what))).unwrap_or_default();
         let end = if self.sections.is_empty() { "" } else { "</section>\n" };
         format!(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<link rel=\"icon\" href=\"data:,\">\n\
              <title>{title}</title>\n<style>\n{STYLE}{PAGE_STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n{nav}</header>\n\
-             <main>\n{}{end}</main>\n<footer>Written by m3svm {}.</footer>\n</body>\n</html>\n",
+             <main>\n{}{end}</main>\n<footer>Written by m3svm {}.{made_by}</footer>\n</body>\n</html>\n",
             self.body,
             env!("CARGO_PKG_VERSION")
         )
@@ -128,6 +136,11 @@ impl Report {
     /// Writes the page in one step: until all of it is on disk, an old file stays.
     pub fn write(&self, path: &Path) -> Result<()> {
         Ok(m3svm::write_file(path, |out| out.write_all(self.to_html().as_bytes()))?)
+    }
+
+    /// The same; where the file cannot be written after all, the page is kept where temporary files are, and the error says where.
+    pub fn write_or_keep(&self, path: &Path) -> Result<()> {
+        Ok(m3svm::write_or_keep(path, self.to_html().as_bytes())?)
     }
 
     fn add(mut self, html: std::fmt::Arguments<'_>) -> Self {

@@ -1,13 +1,14 @@
 //! What a report says about a search for λ and p.
 
+use m3svm::metrics::Criterion;
 use m3svm::select::{Nested, Outcome, Rule, Search, SearchResult, Setting};
-use m3svm::text::{percent, plural, short};
+use m3svm::text::{plural, short};
 
 use crate::chart::{LineChart, Series, Spread};
 use crate::figure::Figure;
 use crate::page::{Report, Table};
 use crate::scale::Axis;
-use crate::tuning::accuracy_map;
+use crate::tuning::{capitalised, score_map};
 
 /// Settings that are listed.
 const MOST_SETTINGS: usize = 20;
@@ -18,8 +19,11 @@ pub fn search_sections(report: Report, search: &Search, found: &SearchResult, ne
     if found.outcomes.len() < 2 {
         return report;
     }
-    let report = report.section("Accuracy").text(&about(search, found)).figure(&picture(search, found));
-    report.table(settings(found))
+    let report = report
+        .section(&capitalised(search.criterion.title()))
+        .text(&about(search, found))
+        .figure(&picture(search, found));
+    report.table(settings(search.criterion, found))
 }
 
 fn verdict(search: &Search, found: &SearchResult) -> String {
@@ -38,12 +42,12 @@ fn choice(search: &Search, found: &SearchResult, nested: Option<&Nested>) -> Vec
     let said = |rule: Rule| {
         let Outcome { setting, mean, sd, .. } = found.chosen(rule);
         let taken = if rule == search.rule { " (chosen)" } else { "" };
-        format!("{setting}: {}{taken}", spread(*mean, *sd))
+        format!("{setting}: {}{taken}", spread(search.criterion, *mean, *sd))
     };
     let mut facts = vec![("best mean", said(Rule::BestMean)), ("one standard error", said(Rule::OneStandardError))];
     if let Some(nested) = nested {
         let folds = plural(nested.outer.len(), "outer fold");
-        facts.push(("nested search", format!("{} over {folds}", spread(nested.mean, nested.sd))));
+        facts.push(("nested search", format!("{} over {folds}", spread(search.criterion, nested.mean, nested.sd))));
     }
     facts
 }
@@ -62,7 +66,8 @@ fn about(search: &Search, found: &SearchResult) -> String {
         0 | 1 => " Error bars are one standard error to either side.",
         _ => " The chosen setting is outlined.",
     };
-    format!("Accuracy is the mean over {folds}, measured on the rows that each leaves out.{bars}{dropped}")
+    let by = capitalised(search.criterion.title());
+    format!("{by} is the mean over {folds}, measured on the rows that each leaves out.{bars}{dropped}")
 }
 
 fn were(settings: usize) -> String {
@@ -71,21 +76,23 @@ fn were(settings: usize) -> String {
 
 /// A map of λ and p, or a curve if only one of them varies.
 fn picture(search: &Search, found: &SearchResult) -> Figure {
-    let (lambdas, ps) = (distinct(found, |s| s.lambda), distinct(found, |s| s.p));
+    let (lambdas, ps, by) = (distinct(found, |s| s.lambda), distinct(found, |s| s.p), search.criterion);
     let chosen = found.chosen(search.rule).setting;
     if ps.len() < 2 {
-        return curve(found, Axis::new("λ").log(), |s| s.lambda);
+        let gamma = chosen.gamma;
+        let axis = if gamma.is_some() { Axis::new("λ (at the chosen γ)") } else { Axis::new("λ") };
+        return curve(by, found, axis.log(), gamma, |s| s.lambda);
     }
     if lambdas.len() < 2 {
-        return curve(found, Axis::new("p"), |s| s.p);
+        return curve(by, found, Axis::new("p"), chosen.gamma, |s| s.p);
     }
     let mean = |p: f64, lambda: f64| {
-        let setting = Setting { lambda: Some(lambda), p: Some(p) };
+        let setting = Setting { lambda: Some(lambda), p: Some(p), gamma: chosen.gamma };
         found.outcomes.iter().find(|o| o.setting == setting).map_or(f64::NAN, |o| o.mean)
     };
-    let accuracies: Vec<Vec<f64>> = ps.iter().map(|p| lambdas.iter().map(|l| mean(*p, *l)).collect()).collect();
+    let values: Vec<Vec<f64>> = ps.iter().map(|p| lambdas.iter().map(|l| mean(*p, *l)).collect()).collect();
     let place = |values: &[f64], wanted: Option<f64>| values.iter().position(|v| Some(*v) == wanted);
-    accuracy_map(&lambdas, &ps, &accuracies, place(&ps, chosen.p).zip(place(&lambdas, chosen.lambda)))
+    score_map(by, &lambdas, &ps, &values, place(&ps, chosen.p).zip(place(&lambdas, chosen.lambda)))
 }
 
 /// The values that occur, ascending.
@@ -96,17 +103,18 @@ fn distinct(found: &SearchResult, of: fn(&Setting) -> Option<f64>) -> Vec<f64> {
     values
 }
 
-fn curve(found: &SearchResult, x: Axis, of: fn(&Setting) -> Option<f64>) -> Figure {
-    let mut outcomes: Vec<(f64, &Outcome)> = found.outcomes.iter().filter_map(|o| Some((of(&o.setting)?, o))).collect();
+fn curve(by: Criterion, found: &SearchResult, x: Axis, gamma: Option<f64>, of: fn(&Setting) -> Option<f64>) -> Figure {
+    let alike = found.outcomes.iter().filter(|o| o.setting.gamma == gamma);
+    let mut outcomes: Vec<(f64, &Outcome)> = alike.filter_map(|o| Some((of(&o.setting)?, o))).collect();
     outcomes.sort_by(|a, b| a.0.total_cmp(&b.0));
     LineChart {
-        title: format!("Accuracy by {}", x.label),
+        title: format!("{} by {}", capitalised(by.title()), x.label),
         x,
-        y: Axis::new("accuracy in %"),
+        y: Axis::new(by.titled()),
         series: vec![Series {
             name: "mean".into(),
-            points: outcomes.iter().map(|(x, o)| (*x, 100.0 * o.mean)).collect(),
-            spread: outcomes.iter().map(|(_, o)| 100.0 * o.standard_error()).collect(),
+            points: outcomes.iter().map(|(x, o)| (*x, by.readable(o.mean))).collect(),
+            spread: outcomes.iter().map(|(_, o)| by.readable(o.standard_error()).abs()).collect(),
         }],
         spread: Spread::Bars,
     }
@@ -114,19 +122,22 @@ fn curve(found: &SearchResult, x: Axis, of: fn(&Setting) -> Option<f64>) -> Figu
 }
 
 /// The best settings; those with fewer folds come last, because their mean is from another exam.
-fn settings(found: &SearchResult) -> Table {
+fn settings(by: Criterion, found: &SearchResult) -> Table {
     let mut order: Vec<&Outcome> = found.outcomes.iter().collect();
-    order.sort_by(|a, b| (b.accuracies.len().cmp(&a.accuracies.len())).then(b.mean.total_cmp(&a.mean)));
+    order.sort_by(|a, b| (b.scores.len().cmp(&a.scores.len())).then(b.mean.total_cmp(&a.mean)));
     let row = |o: &&Outcome| {
-        let share = |v: f64| format!("{:.2}", 100.0 * v);
-        let parameters = [o.setting.lambda, o.setting.p].into_iter().flatten().map(short);
-        let cells = [share(o.mean), share(o.sd), share(o.standard_error()), o.accuracies.len().to_string()];
+        let digits = if by.is_share() { 2 } else { 4 };
+        let share = |v: f64| format!("{:.digits$}", by.readable(v).abs());
+        let parameters = [o.setting.lambda, o.setting.p, o.setting.gamma].into_iter().flatten().map(short);
+        let cells = [share(o.mean), share(o.sd), share(o.standard_error()), o.scores.len().to_string()];
         parameters.chain(cells).collect()
     };
     // A penalty has a parameter in all settings or in none.
-    let setting = order.first().map_or(Setting { lambda: None, p: None }, |o| o.setting);
-    let parameters = [setting.lambda.map(|_| "λ"), setting.p.map(|_| "p")].into_iter().flatten();
-    let header = parameters.chain(["mean in %", "deviation", "standard error", "folds"]);
+    let setting = order.first().map_or(Setting::default(), |o| o.setting);
+    let parameters =
+        [setting.lambda.map(|_| "λ"), setting.p.map(|_| "p"), setting.gamma.map(|_| "γ")].into_iter().flatten();
+    let mean = format!("mean {}", by.titled());
+    let header = parameters.chain([mean.as_str(), "deviation", "standard error", "folds"]);
     Table {
         caption: match order.len() {
             0..=MOST_SETTINGS => "All settings, the best first".into(),
@@ -138,6 +149,6 @@ fn settings(found: &SearchResult) -> Table {
     }
 }
 
-fn spread(mean: f64, sd: f64) -> String {
-    format!("{} ± {:.2}", percent(mean), 100.0 * sd)
+fn spread(by: Criterion, mean: f64, sd: f64) -> String {
+    format!("{} (mean ± standard deviation)", by.spread(mean, sd))
 }

@@ -1,5 +1,6 @@
 //! Text in figures and pages: made harmless, measured, cut.
 
+use m3svm::text::steers;
 use unicode_width::UnicodeWidthChar;
 
 /// Text for an element or an attribute in quotes, of XML and of HTML. Labels come from files and may contain anything.
@@ -13,17 +14,12 @@ pub(crate) fn escaped(text: &str) -> String {
             '"' => out += "&quot;",
             '\'' => out += "&#39;",
             '\n' | '\t' => out.push(' '),
-            // XML has no way to write these; some of them also reorder the text around them.
-            c if c.is_control() || reorders(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
+            // XML has no way to write these, or they change the text around them.
+            c if steers(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
             c => out.push(c),
         }
     }
     out
-}
-
-/// Characters that change the direction of what follows: a class name must not turn the numbers beside it around.
-fn reorders(c: char) -> bool {
-    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// About how wide a text gets in a font of this size, by the widths of DejaVu Sans. Most other fonts are narrower: the room that is

@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
+use m3svm::metrics::Criterion;
 use m3svm_report::{
     Axis, Block, Compared, Figure, Group, HeatMap, LineChart, Measured, PointChart, Regions, ScatterChart, Separator,
-    Series, Spread, accuracy_map, comparison,
+    Series, Spread, comparison, score_map,
 };
 use resvg::usvg::{Node, Options, Rect, Transform, Tree, fontdb::Database};
 
@@ -58,13 +59,14 @@ fn ordinary() -> Vec<Figure> {
         map(square(15), |k| format!("a longer name of class {k}"), true),
         map(square(26), |k| format!("letter {k}"), false),
         map(square(40), |k| format!("person {k}"), true),
-        accuracy_map(
+        score_map(
+            Criterion::Accuracy,
             &[1e-6, 1e-3, 1e-2],
             &[1.0, 2.5],
             &[vec![0.9, 0.91, 0.92], vec![0.93, f64::NAN, 1.0]],
             Some((1, 2)),
         ),
-        comparison(&methods),
+        comparison(Criterion::Accuracy, &methods),
         scatter(vec![(0.0, 1.0), (2.0, 3.0)]),
     ]
 }
@@ -96,10 +98,10 @@ fn hostile() -> Vec<Figure> {
         map(vec![vec![], vec![1.0], vec![nan, inf]], |_| NASTY.into(), false),
         map(vec![vec![nan, 0.0], vec![-1.0, inf]], |_| long.clone(), true),
         map(vec![vec![2.0; 3]; 3], |_| String::new(), true),
-        accuracy_map(&[], &[], &[], Some((usize::MAX, usize::MAX))),
-        accuracy_map(&[nan, 1.0], &[inf], &[], Some((0, 7))),
-        comparison(&[]),
-        comparison(&[Compared { name: long.clone(), mean: nan, deviation: Some(inf) }]),
+        score_map(Criterion::Accuracy, &[], &[], &[], Some((usize::MAX, usize::MAX))),
+        score_map(Criterion::Accuracy, &[nan, 1.0], &[inf], &[], Some((0, 7))),
+        comparison(Criterion::Accuracy, &[]),
+        comparison(Criterion::Accuracy, &[Compared { name: long.clone(), mean: nan, deviation: Some(inf) }]),
         PointChart {
             title: long.clone(),
             axis: Axis::new(&long).log(),

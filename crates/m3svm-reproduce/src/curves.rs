@@ -1,7 +1,7 @@
 //! Accuracy against p, and against λ.
 
 use m3svm::penalty::{Norm, Pairwise};
-use m3svm::select::{Comparison, Grid, Journal, Search, Values};
+use m3svm::select::{Comparison, Grid, GridValues, Journal, Search};
 use m3svm::{AnyPenalty, Method, Scaling, Spec};
 use m3svm_report::{Axis, LineChart, Series};
 use rayon::prelude::*;
@@ -201,7 +201,7 @@ fn fair_powers(job: &Job<'_>) -> Result<Option<Curve>> {
     };
     let mut comparison = Comparison { repeats, seed: job.plan.seed, ..Comparison::new(POWERS.iter().map(spec)) };
     for (search, p) in comparison.searches.iter_mut().zip(POWERS) {
-        search.grid.ps = Some(Values::new(vec![p])?);
+        search.grid.ps = Some(GridValues::new(vec![p])?);
     }
     let names = POWERS.iter().map(|p| format!("p{p}")).collect();
     let part = format!("p-fair-{}", job.paper.set.key());
@@ -215,7 +215,11 @@ fn fair_powers(job: &Job<'_>) -> Result<Option<Curve>> {
 fn fair_strengths(job: &Job<'_>) -> Result<Option<Curve>> {
     let repeats = job.plan.repeats.unwrap_or(job.paper.repeats);
     let spec = Spec { seed: job.plan.seed, ..Method::M3svm.spec() };
-    let grid = Grid { lambdas: Some(Values::new(STRENGTHS.to_vec())?), ps: Some(Values::new(vec![POWER])?) };
+    let grid = Grid {
+        lambdas: Some(GridValues::new(STRENGTHS.to_vec())?),
+        ps: Some(GridValues::new(vec![POWER])?),
+        ..Grid::default()
+    };
     let search = Search { grid, folds: FOLDS, repeats, discard: false, ..Search::new(spec) };
     let settings = json!({"search": search, "file": job.loaded.checksum});
     let part = format!("lambda-fair-{}", job.paper.set.key());

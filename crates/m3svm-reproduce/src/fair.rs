@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use m3svm::Method;
-use m3svm::select::{Comparison, corrected_t_test};
+use m3svm::select::{CLEAR, Comparison, corrected_t_test};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -15,7 +15,7 @@ use crate::plan::Listener;
 use crate::sets::COLUMNS;
 
 /// Differences with a p-value below this are called clear.
-pub(crate) const LEVEL: f64 = 0.05;
+pub(crate) const LEVEL: f64 = CLEAR;
 
 /// How one method (or one setting of it) did.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -78,7 +78,7 @@ impl Fair {
                 name,
                 mean: it.mean,
                 sd: it.sd,
-                accuracies: it.accuracies,
+                accuracies: it.scores,
                 usual: [it.usual.lambda, it.usual.p],
                 relative_gap: it.model.certificate().relative_gap(),
             });

@@ -19,7 +19,7 @@
 //! ```
 //!
 //! Everything is measured by one of two protocols. `paper` does what the authors' public script does, `fair` what the paper's text says,
-//! without leaks. Same data, same plan: same files, for any number of threads, and whether or not the run was interrupted and resumed.
+//! with everything learnt from training rows alone. Same data, same plan: same files, for any number of threads, and whether or not the run was interrupted and resumed.
 
 mod confusion;
 mod convergence;
@@ -34,6 +34,7 @@ mod output;
 mod parts;
 mod plan;
 mod projection;
+mod ranks;
 mod script;
 pub mod sets;
 mod split;
@@ -81,6 +82,7 @@ impl Artefact {
 pub fn run(plan: &Plan, artefacts: &[Artefact], listener: &Listener<'_>) -> Result<()> {
     plan.check()?;
     let (output, parts) = (Output::open(plan)?, Parts::open(plan)?);
+    let _claimed = m3svm::claim_folder(&plan.output)?;
     let mut sets = 0;
     for artefact in artefacts {
         sets += match artefact {

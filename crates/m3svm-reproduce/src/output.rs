@@ -14,6 +14,7 @@ use crate::plan::{Plan, Protocol};
 /// The folder of results, and the settings that all of them share.
 pub(crate) struct Output {
     folder: PathBuf,
+    inputs: Vec<PathBuf>,
     common: Value,
 }
 
@@ -28,12 +29,19 @@ impl Output {
             "version": env!("CARGO_PKG_VERSION"), "protocol": protocol, "seed": plan.seed, "repeats": plan.repeats,
             "sets": plan.sets,
         });
-        Ok(Self { folder: folder(plan.output.clone())?, common })
+        Ok(Self { folder: folder(plan.output.clone())?, inputs: plan.inputs(), common })
+    }
+
+    /// Where a file goes.
+    fn place(&self, name: &str) -> Result<PathBuf> {
+        let path = self.folder.join(name);
+        m3svm::check_apart(&path, &self.inputs)?;
+        Ok(path)
     }
 
     /// A table of records.
     pub(crate) fn csv<T: Serialize>(&self, name: &str, records: impl IntoIterator<Item = T>) -> Result<()> {
-        let path = self.folder.join(format!("{name}.csv"));
+        let path = self.place(&format!("{name}.csv"))?;
         let mut writer = csv::Writer::from_writer(Vec::new());
         let failed = |source: std::io::Error| Error::Io { path: path.clone(), source };
         for record in records {
@@ -45,7 +53,7 @@ impl Output {
 
     /// A text.
     pub(crate) fn text(&self, name: &str, text: &str) -> Result<()> {
-        Ok(write_file(&self.folder.join(name), |out| out.write_all(text.as_bytes()))?)
+        Ok(write_file(&self.place(name)?, |out| out.write_all(text.as_bytes()))?)
     }
 
     /// The settings behind a result, with those that all results share.
@@ -56,9 +64,9 @@ impl Output {
 
     /// A figure as SVG and, where that is built in, as PNG.
     pub(crate) fn figure(&self, name: &str, figure: &Figure) -> Result<()> {
-        figure.save(&self.folder.join(format!("{name}.svg")))?;
+        figure.save(&self.place(&format!("{name}.svg"))?)?;
         #[cfg(feature = "png")]
-        figure.save(&self.folder.join(format!("{name}.png")))?;
+        figure.save(&self.place(&format!("{name}.png"))?)?;
         Ok(())
     }
 }

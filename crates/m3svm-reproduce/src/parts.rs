@@ -27,6 +27,7 @@ struct Saved<T> {
 /// The folder of finished pieces.
 pub(crate) struct Parts {
     folder: PathBuf,
+    inputs: Vec<PathBuf>,
     resume: bool,
     /// Whether pieces are taken whatever their settings: they say themselves how they were made.
     any: bool,
@@ -41,6 +42,7 @@ impl Parts {
         let closed = Cell::new(plan.finished);
         Ok(Self {
             folder,
+            inputs: plan.inputs(),
             resume: plan.resume || plan.finished,
             any: plan.finished,
             closed,
@@ -62,6 +64,7 @@ impl Parts {
         make: impl FnOnce() -> Result<T>,
     ) -> Result<Option<T>> {
         let path = self.folder.join(format!("{name}.json"));
+        m3svm::check_apart(&path, &self.inputs)?;
         // Through text and back: some numbers in a value know more about their type than the same ones from a file.
         let settings: Value = json!({"version": env!("CARGO_PKG_VERSION"), "work": settings});
         let settings: Value = serde_json::from_str(&settings.to_string()).unwrap_or(settings);
@@ -98,6 +101,7 @@ impl Parts {
         data: &Dataset<'_>,
     ) -> Result<(PathBuf, Journal)> {
         let path = self.folder.join(format!("{name}.journal"));
+        m3svm::check_apart(&path, &self.inputs)?;
         if !self.resume {
             remove(&path)?;
         }

@@ -14,7 +14,7 @@ use crate::sets::{self, Set};
 pub enum Protocol {
     /// As the authors' public script does it.
     Paper,
-    /// As the paper's text says, without leaks.
+    /// As the paper's text says: tuned on training rows alone, all methods alike.
     Fair,
     /// Both.
     #[default]
@@ -65,6 +65,12 @@ impl Plan {
             Some(0) => Err(m3svm::Error::Param { name: "repeats", value: "0".into(), must: "be at least 1" }.into()),
             _ => Ok(()),
         }
+    }
+
+    /// All data files that there are: nothing may be written over one of them, whatever links lead there.
+    pub(crate) fn inputs(&self) -> Vec<PathBuf> {
+        let files = sets::all().flat_map(|set| [set.file, set.file.trim_end_matches(".gz")]);
+        files.map(|name| self.data.join(name)).filter(|path| path.exists()).collect()
     }
 
     /// Whether a set was asked for.

@@ -115,10 +115,6 @@ impl Objective for Recorder<'_> {
         self.risk.eval_rows(rows, theta, grad)
     }
 
-    fn hess_vec(&self, theta: &[f64], v: &[f64], out: &mut [f64]) {
-        self.risk.hess_vec(theta, v, out);
-    }
-
     /// Adam asks now and then, and after the last step: the one point that it does not evaluate.
     fn certify(&self, theta: &mut [f64]) -> Certificate {
         let mut grad = vec![0.0; theta.len()];

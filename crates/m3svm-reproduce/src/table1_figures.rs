@@ -4,16 +4,12 @@ use m3svm_report::{Axis, Measured, PointChart};
 
 use crate::error::Result;
 use crate::output::Output;
-use crate::sets::COLUMNS;
+use crate::sets::title;
 use crate::table1::Row;
 
 pub(crate) fn write(output: &Output, rows: &[Row]) -> Result<()> {
     for row in rows {
         let Some(fair) = &row.fair else { continue };
-        let title = |name: &str| {
-            let column = COLUMNS.iter().find(|(_, method)| method.name() == name);
-            column.map_or_else(|| name.to_uppercase(), |(title, _)| (*title).into())
-        };
         let points = fair.judged.iter().map(|it| Measured {
             name: title(&it.name),
             value: it.mean,

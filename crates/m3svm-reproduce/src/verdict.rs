@@ -3,6 +3,7 @@
 use m3svm::Method;
 
 use crate::fair::{Fair, Judged, LEVEL};
+use crate::ranks::Contest;
 use crate::sets::COLUMNS;
 
 /// M³SVM against the best of the paper's rivals.
@@ -11,21 +12,24 @@ pub(crate) struct Verdict {
     rival: f64,
     /// The rival's name in the paper.
     name: &'static str,
-    p_value: Option<f64>,
+    /// Of this comparison alone, and corrected for the number of all.
+    p_values: Option<(f64, f64)>,
 }
 
 impl Verdict {
-    /// `None` if M³SVM or all rivals are missing.
-    pub(crate) fn of(fair: &Fair) -> Option<Self> {
+    /// `None` if M³SVM or all rivals are missing. Of the contests, those on other sets are ignored.
+    pub(crate) fn of(set: &str, fair: &Fair, contests: &[Contest]) -> Option<Self> {
         let own = fair.of(Method::M3svm.name())?;
         let title = |it: &Judged| COLUMNS.iter().find(|(_, method)| method.name() == it.name).map(|(title, _)| *title);
         let rivals = fair.judged.iter().filter(|it| it.name != own.name && title(it).is_some());
         let rival = Fair::best(rivals)?;
-        Some(Self { own: own.mean, rival: rival.mean, name: title(rival)?, p_value: fair.p_value(own, rival) })
+        let contest = contests.iter().find(|it| it.set == set && it.rival.name() == rival.name);
+        let p_values = contest.map(|it| (it.p_value, it.corrected));
+        Some(Self { own: own.mean, rival: rival.mean, name: title(rival)?, p_values })
     }
 
     fn is_clear(&self) -> bool {
-        self.p_value.is_some_and(|p| p < LEVEL)
+        self.p_values.is_some_and(|(_, corrected)| corrected < LEVEL)
     }
 
     /// Clearly better than all rivals.
@@ -50,9 +54,9 @@ impl Verdict {
 
     pub(crate) fn sentence(&self) -> String {
         let Self { own, rival, name, .. } = self;
-        let p = self.p_value.map_or(String::new(), |p| {
-            let p = if p < 0.001 { "< 0.001".into() } else { format!("= {p:.3}") };
-            format!(" (p {p})")
+        let shown = |p: f64| if p < 0.001 { "< 0.001".into() } else { format!("= {p:.3}") };
+        let p = self.p_values.map_or(String::new(), |(alone, corrected)| {
+            format!(" (p {}, corrected {})", shown(alone), shown(corrected))
         });
         if self.holds() {
             format!("holds. {own:.3} is clearly better than the best rival, {name} with {rival:.3}{p}.")
@@ -82,7 +86,10 @@ mod tests {
     fn verdict(own: Judged, rival: Judged) -> Verdict {
         // ISM3 is no rival of the paper: its perfect score must not count.
         let judged = vec![own, rival, judged("lr", 0.1, 0.0), judged("ism3", 1.0, 0.0)];
-        Verdict::of(&Fair { folds: 5, repeats: 2, judged }).unwrap()
+        let fair = Fair { folds: 5, repeats: 2, judged };
+        let p_value = fair.p_value(&fair.judged[0], &fair.judged[1]).unwrap();
+        let contest = |set, p_value| Contest { set, rival: Method::Ovo, better: false, p_value, corrected: p_value };
+        Verdict::of("Glass", &fair, &[contest("Iris", 1.0), contest("Glass", p_value)]).unwrap()
     }
 
     #[test]

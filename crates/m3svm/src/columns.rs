@@ -6,11 +6,11 @@ use std::borrow::Cow;
 use crate::features::Features;
 
 /// Some columns of a feature matrix, and the column of ones that belongs to the intercept behind the last feature.
-pub(crate) struct Columns<'x> {
-    store: Vec<Stored<'x>>,
+pub(crate) struct FetchedColumns<'x> {
+    store: Vec<ColumnStorage<'x>>,
 }
 
-enum Stored<'x> {
+enum ColumnStorage<'x> {
     Missing,
     Dense(Cow<'x, [f64]>),
     /// Ascending rows, each at most once, and their values.
@@ -19,18 +19,18 @@ enum Stored<'x> {
 
 /// One column.
 #[derive(Clone, Copy)]
-pub(crate) enum Column<'a> {
+pub(crate) enum FetchedColumn<'a> {
     /// A value for every row.
     Dense(&'a [f64]),
     /// Ascending rows and their values.
     Sparse(&'a [u32], &'a [f64]),
 }
 
-impl<'x> Columns<'x> {
+impl<'x> FetchedColumns<'x> {
     /// No columns yet but the ones.
     pub(crate) fn new(x: &Features<'_>) -> Self {
-        let mut store: Vec<Stored<'x>> = (0..x.cols()).map(|_| Stored::Missing).collect();
-        store.push(Stored::Dense(vec![1.0; x.rows()].into()));
+        let mut store: Vec<ColumnStorage<'x>> = (0..x.cols()).map(|_| ColumnStorage::Missing).collect();
+        store.push(ColumnStorage::Dense(vec![1.0; x.rows()].into()));
         Self { store }
     }
 
@@ -38,15 +38,15 @@ impl<'x> Columns<'x> {
     pub(crate) fn fetch(&mut self, x: &'x Features<'_>, features: impl Iterator<Item = usize>) {
         let mut wanted = false;
         for j in features {
-            if !matches!(self.store[j], Stored::Missing) {
+            if !matches!(self.store[j], ColumnStorage::Missing) {
                 continue;
             }
             if x.is_sparse() {
-                self.store[j] = Stored::Sparse(Vec::new(), Vec::new());
+                self.store[j] = ColumnStorage::Sparse(Vec::new(), Vec::new());
                 wanted = true;
                 continue;
             }
-            self.store[j] = Stored::Dense(x.column(j));
+            self.store[j] = ColumnStorage::Dense(x.column(j));
         }
         if wanted {
             self.fill_sparse(x);
@@ -56,10 +56,10 @@ impl<'x> Columns<'x> {
     /// Fills the sparse columns that are still empty, in one pass over the rows.
     fn fill_sparse(&mut self, x: &Features<'_>) {
         let open: Vec<bool> =
-            self.store.iter().map(|s| matches!(s, Stored::Sparse(rows, _) if rows.is_empty())).collect();
+            self.store.iter().map(|s| matches!(s, ColumnStorage::Sparse(rows, _) if rows.is_empty())).collect();
         x.for_each_row(|i, row| {
             row.for_each(|j, value| {
-                let Stored::Sparse(rows, values) = &mut self.store[j] else { return };
+                let ColumnStorage::Sparse(rows, values) = &mut self.store[j] else { return };
                 if !open[j] {
                     return;
                 }
@@ -76,16 +76,16 @@ impl<'x> Columns<'x> {
     }
 
     /// Column `j`; the ones for the number of features. Empty if it was not fetched.
-    pub(crate) fn get(&self, j: usize) -> Column<'_> {
+    pub(crate) fn get(&self, j: usize) -> FetchedColumn<'_> {
         match &self.store[j] {
-            Stored::Missing => Column::Sparse(&[], &[]),
-            Stored::Dense(v) => Column::Dense(v),
-            Stored::Sparse(rows, values) => Column::Sparse(rows, values),
+            ColumnStorage::Missing => FetchedColumn::Sparse(&[], &[]),
+            ColumnStorage::Dense(v) => FetchedColumn::Dense(v),
+            ColumnStorage::Sparse(rows, values) => FetchedColumn::Sparse(rows, values),
         }
     }
 }
 
-impl Column<'_> {
+impl FetchedColumn<'_> {
     /// Number of stored entries.
     pub(crate) fn stored(self) -> usize {
         match self {
@@ -128,7 +128,7 @@ mod tests {
         let (ptr, indices) = (vec![0, 2, 3, 7], vec![2, 0, 1, 0, 1, 2, 0]);
         let sparse = Features::csr(ptr, indices, vec![2.0, 1.0, 3.0, 1.0, 5.0, 6.0, 3.0], 3).unwrap();
         for x in [dense, sparse] {
-            let mut columns = Columns::new(&x);
+            let mut columns = FetchedColumns::new(&x);
             columns.fetch(&x, [0].into_iter());
             columns.fetch(&x, [0, 2].into_iter());
             for (j, expected) in [(0, [1.0, 0.0, 4.0]), (1, [0.0; 3]), (2, [2.0, 0.0, 6.0]), (3, [1.0; 3])] {

@@ -2,9 +2,13 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, UInt32Array};
 
 use crate::error::{Error, Result};
 use crate::features::Features;
+use crate::prepare::{LeftOut, Preparation, Preprocessor, Statistics};
 
 /// Features with one label and one weight per row. At least two classes occur (in a batch they need only be known); labels are in range.
 #[derive(Clone, Debug)]
@@ -14,6 +18,15 @@ pub struct Dataset<'a> {
     classes: Vec<String>,
     weights: Option<Cow<'a, [f64]>>,
     feature_names: Option<Vec<String>>,
+    prepared: Option<PreparedBy>,
+}
+
+/// Where features come from that were made of a table.
+#[derive(Clone, Debug)]
+struct PreparedBy {
+    preprocessor: Arc<Preprocessor>,
+    /// The table itself, as long as parts of it may have to be prepared anew.
+    table: Option<RecordBatch>,
 }
 
 impl<'a> Dataset<'a> {
@@ -33,8 +46,15 @@ impl<'a> Dataset<'a> {
     /// As [`Dataset::new`] for a part of the data, see [`crate::Spec::fit_batch`]: not all of the classes have to occur in it.
     pub fn batch(x: Features<'a>, y: impl Into<Cow<'a, [u32]>>, classes: Vec<String>) -> Result<Self> {
         let y = y.into();
+        // Rows are counted in 32 bits wherever some of them are chosen.
+        if x.rows() > u32::MAX as usize {
+            return Err(Error::param("rows", x.rows(), "be at most 4294967295"));
+        }
         if y.len() != x.rows() {
             return Err(Error::Shape { what: "labels (one per row)", expected: x.rows(), found: y.len() });
+        }
+        if x.cols() == 0 {
+            return Err(Error::param("features", 0, "be at least 1"));
         }
         if let Some(row) = y.iter().position(|&k| k as usize >= classes.len()) {
             return Err(Error::UnknownClass { row, label: y[row].to_string(), known: classes.len() });
@@ -42,7 +62,7 @@ impl<'a> Dataset<'a> {
         if classes.len() < 2 {
             return Err(Error::TooFewClasses { found: classes.len(), only: classes.into_iter().next() });
         }
-        Ok(Self { x, y, classes, weights: None, feature_names: None })
+        Ok(Self { x, y, classes, weights: None, feature_names: None, prepared: None })
     }
 
     /// Joins features with labels of any text. Classes are ordered as numbers if all are numbers, else as text.
@@ -69,6 +89,7 @@ impl<'a> Dataset<'a> {
         if weights.iter().all(|w| *w == 0.0) {
             return Err(Error::NoWeight { of: "the rows" });
         }
+        check_sum("the rows", &weights)?;
         self.weights = Some(weights);
         Ok(self)
     }
@@ -80,6 +101,45 @@ impl<'a> Dataset<'a> {
         }
         self.feature_names = Some(names);
         Ok(self)
+    }
+
+    /// Says that the features were made by a preprocessor. With the `table` they were made of, the training part of every split is prepared
+    /// by what its own rows say; without it, the preprocessor only goes into models.
+    pub fn with_preprocessor(mut self, preprocessor: Preprocessor, table: Option<RecordBatch>) -> Result<Self> {
+        if preprocessor.width() != self.x.cols() {
+            let (expected, found) = (preprocessor.width(), self.x.cols());
+            return Err(Error::Shape { what: "features of the preprocessor", expected, found });
+        }
+        if let Some(table) = table.as_ref().filter(|table| table.num_rows() != self.rows()) {
+            let (expected, found) = (self.rows(), table.num_rows());
+            return Err(Error::Shape { what: "rows of the table", expected, found });
+        }
+        self.feature_names = Some(preprocessor.feature_names());
+        self.prepared = Some(PreparedBy { preprocessor: Arc::new(preprocessor), table });
+        Ok(self)
+    }
+
+    /// Prepares a table and joins it with labels of any text; `left_out` names the columns that are no features.
+    pub fn from_table<S: AsRef<str>>(
+        table: &RecordBatch,
+        labels: &[S],
+        weights: Option<Vec<f64>>,
+        preparation: &Preparation,
+    ) -> Result<(Dataset<'static>, Vec<LeftOut>)> {
+        let mut statistics = Statistics::new(table.schema_ref(), preparation)?;
+        statistics.add(table, weights.as_deref())?;
+        let (preprocessor, left_out) = Preprocessor::learn(&statistics, preparation);
+        let x = preprocessor.apply(table)?.x;
+        let mut data = Dataset::from_labels(x, labels)?;
+        if let Some(weights) = weights {
+            data = data.with_weights(weights)?;
+        }
+        Ok((data.with_preprocessor(preprocessor, Some(table.clone()))?, left_out))
+    }
+
+    /// What made the features of a table, if they come from one.
+    pub fn preprocessor(&self) -> Option<&Preprocessor> {
+        self.prepared.as_ref().map(|by| &*by.preprocessor)
     }
 
     /// The feature matrix.
@@ -112,15 +172,39 @@ impl<'a> Dataset<'a> {
         self.x.rows()
     }
 
-    /// A copy of the chosen rows, with all class names. Two classes must be left.
+    /// A copy of the chosen rows, with all class names. Two classes must be left. Rows of a table are prepared anew, by what they say.
     pub fn take_rows(&self, rows: &[u32]) -> Result<Dataset<'static>> {
         let y: Vec<u32> = rows.iter().map(|&i| self.y[i as usize]).collect();
-        let mut taken = Dataset::new(self.x.take_rows(rows), y, self.classes.clone())?;
-        if let Some(all) = &self.weights {
-            taken = taken.with_weights(rows.iter().map(|&i| all[i as usize]).collect::<Vec<f64>>())?;
+        let weights = self.weights.as_ref().map(|all| rows.iter().map(|&i| all[i as usize]).collect::<Vec<f64>>());
+        let (x, prepared) = match &self.prepared {
+            Some(PreparedBy { preprocessor, table: Some(table) }) => {
+                let table = part(table, rows)?;
+                let preprocessor = preprocessor.relearn(&table, weights.as_deref())?;
+                let x = preprocessor.apply(&table)?.x;
+                (x, Some(PreparedBy { preprocessor: Arc::new(preprocessor), table: Some(table) }))
+            }
+            other => (self.x.take_rows(rows), other.clone()),
+        };
+        let mut taken = Dataset::new(x, y, self.classes.clone())?;
+        if let Some(weights) = weights {
+            taken = taken.with_weights(weights)?;
         }
-        taken.feature_names = self.feature_names.clone();
+        taken.feature_names = match &prepared {
+            Some(by) => Some(by.preprocessor.feature_names()),
+            None => self.feature_names.clone(),
+        };
+        taken.prepared = prepared;
         Ok(taken)
+    }
+
+    /// The features of chosen rows, as a model of `train` wants them, which are other rows of the same data.
+    pub fn features_for(&self, train: &Dataset<'_>, rows: &[u32]) -> Result<Features<'static>> {
+        match (&self.prepared, &train.prepared) {
+            (Some(PreparedBy { table: Some(table), .. }), Some(by)) => {
+                Ok(by.preprocessor.apply(&part(table, rows)?)?.x)
+            }
+            _ => Ok(self.x.take_rows(rows)),
+        }
     }
 
     /// The same data set with another feature matrix of as many rows (scaled, or reduced to its row space).
@@ -129,7 +213,15 @@ impl<'a> Dataset<'a> {
         'a: 'b,
     {
         debug_assert_eq!(self.y.len(), x.rows());
-        Dataset { x, y: self.y, classes: self.classes, weights: self.weights, feature_names: self.feature_names }
+        let prepared = without_table(&self.prepared);
+        Dataset {
+            x,
+            y: self.y,
+            classes: self.classes,
+            weights: self.weights,
+            feature_names: self.feature_names,
+            prepared,
+        }
     }
 
     /// Splits off the feature matrix, leaving the rest borrowed from `self`.
@@ -140,6 +232,7 @@ impl<'a> Dataset<'a> {
             classes: self.classes.clone(),
             weights: self.weights.as_deref().map(Cow::Borrowed),
             feature_names: self.feature_names.clone(),
+            prepared: without_table(&self.prepared),
         }
     }
 
@@ -149,11 +242,36 @@ impl<'a> Dataset<'a> {
     }
 }
 
+/// Features that are no longer those of a table cannot be prepared anew.
+fn without_table(prepared: &Option<PreparedBy>) -> Option<PreparedBy> {
+    prepared.as_ref().map(|by| PreparedBy { preprocessor: by.preprocessor.clone(), table: None })
+}
+
+/// Chosen rows of a table.
+fn part(table: &RecordBatch, rows: &[u32]) -> Result<RecordBatch> {
+    let rows = UInt32Array::from(rows.to_vec());
+    arrow_select::take::take_record_batch(table, &rows)
+        .map_err(|e| Error::Column { column: "all".into(), what: e.to_string() })
+}
+
+/// Refuses weights whose sum leaves no room for losses above 1.
+pub(crate) fn check_sum(of: &'static str, weights: &[f64]) -> Result<()> {
+    const LARGEST_SUM: f64 = 1e300;
+    let sum: f64 = weights.iter().sum();
+    if sum <= LARGEST_SUM { Ok(()) } else { Err(Error::WeightSum { of, sum }) }
+}
+
 /// The distinct labels, in numeric order if all are finite numbers, else in text order.
 fn distinct_classes<S: AsRef<str>>(labels: &[S]) -> Vec<String> {
     let set: std::collections::HashSet<&str> = labels.iter().map(AsRef::as_ref).collect();
-    let mut classes: Vec<&str> = set.into_iter().collect();
+    sorted_classes(&set.into_iter().collect::<Vec<_>>())
+}
+
+/// Class names in their order.
+pub(crate) fn sorted_classes<S: AsRef<str>>(names: &[S]) -> Vec<String> {
+    let mut classes: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
     classes.sort_unstable();
+    classes.dedup();
     let numbers: Option<Vec<f64>> = classes.iter().map(|c| c.parse::<f64>().ok().filter(|v| v.is_finite())).collect();
     if let Some(numbers) = numbers {
         let mut order: Vec<usize> = (0..classes.len()).collect();
@@ -188,6 +306,8 @@ mod tests {
         let short = Dataset::from_labels(x(3), &["a", "b"]).unwrap_err().to_string();
         assert_eq!(short, "labels (one per row): expected 3, found 2");
         let data = Dataset::from_labels(x(2), &["a", "b"]).unwrap();
+        let empty = Dataset::from_labels(Features::dense(Vec::<f64>::new(), 2, 0).unwrap(), &["a", "b"]);
+        assert_eq!(empty.unwrap_err().to_string(), "`features` must be at least 1, found 0");
         let bad = data.clone().with_weights(vec![1.0, -1.0]).unwrap_err().to_string();
         assert_eq!(bad, "weight of row 2 must be a finite number of at least 0, found -1");
         let none = data.with_weights(vec![0.0, 0.0]).unwrap_err().to_string();

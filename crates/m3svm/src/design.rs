@@ -3,8 +3,9 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::features::{Block, Features, Room};
-use crate::kernel::{add_rows, axpy, repeat_row};
+use crate::features::{Block, BlockRoom, Features};
+use crate::interrupt::Heed;
+use crate::linalg::{add_rows, axpy, repeat_row};
 use crate::partition::Partition;
 
 /// X̃, and Xᵀ where that is worth having.
@@ -16,11 +17,17 @@ pub(crate) struct Design<'a> {
     transposed: OnceLock<Option<Features<'static>>>,
     /// The slopes of all rows. Kept, because fresh memory of this size is slow.
     slopes: Arc<Mutex<Vec<f64>>>,
+    heed: Heed<'a>,
 }
 
 impl<'a> Design<'a> {
     pub(crate) fn new(x: &'a Features<'a>, intercept: bool) -> Self {
-        Self { x, intercept, transposed: OnceLock::new(), slopes: Arc::default() }
+        Self { x, intercept, transposed: OnceLock::new(), slopes: Arc::default(), heed: Heed::default() }
+    }
+
+    /// The same for a fit that may be interrupted: products are then left where they are.
+    pub(crate) fn heeding(self, heed: Heed<'a>) -> Self {
+        Self { heed, ..self }
     }
 
     /// For a single product, after which a transposed copy would be thrown away.
@@ -34,13 +41,14 @@ impl<'a> Design<'a> {
     }
 
     /// How rows are shared out in products with `columns` columns.
-    pub(crate) fn partition(&self, columns: usize) -> Partition {
+    pub(crate) fn partition(&self, columns: usize) -> Partition<'a> {
         let x = self.x;
-        Partition::new(x.rows(), x.stored() / x.rows().max(1) + 4 * columns, (x.cols() + 1) * columns)
+        let cost = x.stored() / x.rows().max(1) + 4 * columns;
+        Partition::new(x.rows(), cost, (x.cols() + 1) * columns).heeding(self.heed)
     }
 
     /// Additions that a row goes through at most in a sum over all rows.
-    pub(crate) fn depth(&self, partition: &Partition, columns: usize) -> usize {
+    pub(crate) fn depth(&self, partition: &Partition<'_>, columns: usize) -> usize {
         if self.transposed(columns).is_some() { self.x.rows() } else { partition.depth() }
     }
 
@@ -66,7 +74,7 @@ impl<'a> Design<'a> {
     }
 
     /// The same for all rows.
-    pub(crate) fn scores(&self, partition: &Partition, theta: &[f64], columns: usize, z: &mut [f64]) {
+    pub(crate) fn scores(&self, partition: &Partition<'_>, theta: &[f64], columns: usize, z: &mut [f64]) {
         partition.map_mut(z, columns, |range, z| {
             self.each_block(partition, range, columns, z, |_, x, z| self.block_scores(x, theta, columns, z));
         });
@@ -76,7 +84,7 @@ impl<'a> Design<'a> {
     /// blocks before in the same group; what it leaves in the end is returned, group by group in order.
     pub(crate) fn pull_back<S: Default + Send>(
         &self,
-        partition: &Partition,
+        partition: &Partition<'_>,
         columns: usize,
         out: &mut [f64],
         fill: impl Fn(Range<usize>, &Block<'_>, &mut S, &mut [f64]) + Sync,
@@ -87,7 +95,7 @@ impl<'a> Design<'a> {
         let parts = partition.map(|range| {
             let mut part = vec![0.0; out.len()];
             let mut g = vec![0.0; partition.block() * columns];
-            let (mut room, mut state) = (Room::default(), S::default());
+            let (mut room, mut state) = (BlockRoom::default(), S::default());
             for block in partition.blocks(range) {
                 let g = &mut g[..block.len() * columns];
                 let x = self.x.block(block.clone(), &mut room);
@@ -104,8 +112,8 @@ impl<'a> Design<'a> {
     }
 
     /// Adds X̃ᵀ·G to `out`, all on this thread: for problems so small that others would come too late.
-    pub(crate) fn pull_back_alone(&self, partition: &Partition, columns: usize, g: &[f64], out: &mut [f64]) {
-        let mut room = Room::default();
+    pub(crate) fn pull_back_alone(&self, partition: &Partition<'_>, columns: usize, g: &[f64], out: &mut [f64]) {
+        let mut room = BlockRoom::default();
         for block in partition.blocks(0..self.x.rows()) {
             let g = &g[block.start * columns..block.end * columns];
             self.add_block(&self.x.block(block, &mut room), columns, g, out);
@@ -124,7 +132,7 @@ impl<'a> Design<'a> {
     fn pull_back_by_columns<S: Default + Send>(
         &self,
         transposed: &Features<'_>,
-        partition: &Partition,
+        partition: &Partition<'_>,
         columns: usize,
         out: &mut [f64],
         fill: impl Fn(Range<usize>, &Block<'_>, &mut S, &mut [f64]) + Sync,
@@ -142,7 +150,11 @@ impl<'a> Design<'a> {
             add_rows(&slopes, b);
         }
         let by_columns = Partition::new(transposed.rows(), transposed.stored() / transposed.rows().max(1) + columns, 1);
-        by_columns.map_mut(w, columns, |range, w| transposed.mul_add(range, &slopes, columns, w));
+        by_columns.map_mut(w, columns, |range, w| {
+            if self.heed.go_on() {
+                transposed.mul_add(range, &slopes, columns, w);
+            }
+        });
         *self.kept_slopes() = slopes;
         states
     }
@@ -155,13 +167,13 @@ impl<'a> Design<'a> {
     /// Calls `f` with the blocks of a group of rows and their parts of `out`, which has `columns` numbers for each row of the group.
     fn each_block(
         &self,
-        partition: &Partition,
+        partition: &Partition<'_>,
         range: Range<usize>,
         columns: usize,
         out: &mut [f64],
         mut f: impl FnMut(Range<usize>, &Block<'_>, &mut [f64]),
     ) {
-        let mut room = Room::default();
+        let mut room = BlockRoom::default();
         for block in partition.blocks(range.clone()) {
             let at = (block.start - range.start) * columns;
             let out = &mut out[at..at + block.len() * columns];

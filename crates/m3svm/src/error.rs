@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::memory::shown;
+use crate::text::visible;
+
 /// Result with [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -10,7 +13,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[non_exhaustive]
 pub enum Error {
     /// A setting is outside its range.
-    #[error("`{name}` must {must}, found {value}")]
+    #[error("`{}` must {must}, found {}", name.replace('_', "-"), visible(value))]
     Param {
         /// Name of the setting as a user types it.
         name: &'static str,
@@ -46,7 +49,7 @@ pub enum Error {
         what: String,
     },
     /// A label is not one of the known classes.
-    #[error("row {}: label `{label}` is not one of the {known} classes of the model", row + 1)]
+    #[error("row {}: label `{}` is not one of the {known} classes of the model", row + 1, visible(label))]
     UnknownClass {
         /// Row, counted from 0.
         row: usize,
@@ -56,7 +59,7 @@ pub enum Error {
         known: usize,
     },
     /// Fewer than two classes occur.
-    #[error("at least two classes are needed, found {found}{}", only.as_ref().map(|c| format!(" (`{c}`)")).unwrap_or_default())]
+    #[error("at least two classes are needed, found {found}{}", only.as_ref().map(|c| format!(" (`{}`)", visible(c))).unwrap_or_default())]
     TooFewClasses {
         /// How many occur.
         found: usize,
@@ -64,7 +67,7 @@ pub enum Error {
         only: Option<String>,
     },
     /// A sample or class weight is negative or not finite.
-    #[error("weight of {place} must be a finite number of at least 0, found {value}")]
+    #[error("weight of {} must be a finite number of at least 0, found {value}", visible(place))]
     Weight {
         /// "row 3" or "class `a`".
         place: String,
@@ -78,11 +81,25 @@ pub enum Error {
         of: &'static str,
     },
     /// A model file cannot be used.
-    #[error("{path}: not a usable model file: {what}", path = path.display())]
+    #[error("{path}: not a usable model file: {}", visible(what), path = path.display())]
     Model {
         /// The file.
         path: PathBuf,
         /// The reason.
+        what: String,
+    },
+    /// A cache of rows cannot be written or used.
+    #[error("{path}: the cache of rows cannot be used: {}", visible(what), path = path.display())]
+    Cache {
+        /// The file, or its folder.
+        path: PathBuf,
+        /// The reason.
+        what: String,
+    },
+    /// Parts of the rows on other machines, or what carries messages to them, have failed.
+    #[error("{what}")]
+    Engine {
+        /// What has been said of it.
         what: String,
     },
     /// Reading or writing failed.
@@ -92,6 +109,30 @@ pub enum Error {
         path: PathBuf,
         /// The cause.
         source: std::io::Error,
+    },
+    /// Writing failed, and what should have been written is somewhere else.
+    #[error("{path}: {source}; it is kept as {kept}", path = path.display(), kept = kept.display())]
+    Kept {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: std::io::Error,
+        /// Where it is now.
+        kept: PathBuf,
+    },
+    /// An output is one of the inputs.
+    #[error("{output}: the output would replace the input {input}", output = output.display(), input = input.display())]
+    Replaces {
+        /// The output.
+        output: PathBuf,
+        /// The input.
+        input: PathBuf,
+    },
+    /// Another run writes to the same journal or folder.
+    #[error("{path}: another run is writing here", path = path.display())]
+    Busy {
+        /// The file or folder.
+        path: PathBuf,
     },
     /// More folds than there is something to put into them.
     #[error("`folds` must be at most the number of {what} ({most}), found {folds}")]
@@ -114,11 +155,33 @@ pub enum Error {
         what: &'static str,
     },
     /// A journal cannot be used.
-    #[error("{path}: not the journal of this search: {what}", path = path.display())]
+    #[error("{path}: not a usable journal: {what}", path = path.display())]
     Journal {
         /// The file.
         path: PathBuf,
         /// The reason.
+        what: String,
+    },
+    /// A step would take more memory than the budget allows.
+    #[error("{what} needs {}", over(*needed, *budget))]
+    Memory {
+        /// What was about to be done, such as "the fit".
+        what: String,
+        /// The bytes it was going to take; `None` if it was stopped as it grew.
+        needed: Option<u64>,
+        /// The budget in bytes.
+        budget: u64,
+    },
+    /// The values of a kernel are none that a kernel can have, or say nothing.
+    #[error("the kernel cannot be used: {what}")]
+    Kernel {
+        /// What was found and what was expected.
+        what: String,
+    },
+    /// There is no hard margin.
+    #[error("no hard margin: {}", visible(what))]
+    NotSeparable {
+        /// Why, as a sentence.
         what: String,
     },
     /// The watcher asked to stop before there was any result.
@@ -134,15 +197,79 @@ pub enum Error {
         /// What to do about it.
         instead: &'static str,
     },
-    /// The objective stopped being a finite number.
-    #[error("the objective is not finite at iteration {iteration}; scale the features or lower the learning rate")]
+    /// The objective is not a finite number, where a fit begins, on its way or at its end.
+    #[error("the objective is not finite: it is {value} at iteration {iteration}, {likely}")]
     Diverged {
+        /// The value found.
+        value: f64,
         /// When it happened.
         iteration: usize,
+        /// What is behind it most of the time, and what to do.
+        likely: &'static str,
+    },
+    /// Rows have scores that are not finite, so that no class is better than the others.
+    #[error("row {}: a score is {value}, expected a finite number; its features are too large for the weights", row + 1)]
+    Score {
+        /// Row, counted from 0.
+        row: usize,
+        /// The score found.
+        value: f64,
+    },
+    /// A model would have weights that are not finite for features as they come.
+    #[error("feature {}: its weights without the scaling are not finite; its values are too small or too large", feature + 1)]
+    Unscaled {
+        /// Feature column, counted from 0.
+        feature: usize,
+    },
+    /// The weights of rows, alone or with those of classes, sum to more than can be computed with.
+    #[error("the weights of {of} sum to {sum}, expected at most 1e300")]
+    WeightSum {
+        /// Whose weights.
+        of: &'static str,
+        /// Their sum.
+        sum: f64,
+    },
+    /// A column of a table is not what it is expected to be.
+    #[error("column {:?}: {}", visible(column), visible(what))]
+    Column {
+        /// Its name.
+        column: String,
+        /// What was found and expected.
+        what: String,
+    },
+    /// A cell is missing, and nothing is known to stand for it.
+    #[error("row {}, column {:?}: the cell is empty, {why}", row + 1, visible(column))]
+    Gap {
+        /// Row, counted from 0.
+        row: usize,
+        /// Name of the column.
+        column: String,
+        /// Why nothing stands for it.
+        why: &'static str,
+    },
+    /// A setting of a search cannot be used on a fold.
+    #[error("{setting}: {source}")]
+    Setting {
+        /// The setting.
+        setting: String,
+        /// The reason.
+        source: Box<Error>,
     },
 }
 
+fn over(needed: Option<u64>, budget: u64) -> String {
+    let budget = shown(budget);
+    match needed {
+        Some(needed) => format!("about {}, and the memory budget is {budget}", shown(needed)),
+        None => format!("more than the memory budget of {budget}"),
+    }
+}
+
 impl Error {
+    pub(crate) fn diverged(value: f64, iteration: usize) -> Self {
+        Self::Diverged { value, iteration, likely: "features or weights (or lambda) are too large; scale them" }
+    }
+
     pub(crate) fn param(name: &'static str, value: impl std::fmt::Display, must: &'static str) -> Self {
         Self::Param { name, value: value.to_string(), must }
     }

@@ -21,7 +21,7 @@ pub(crate) trait Lanes: Copy + Default + std::fmt::Debug + Send + Sync + 'static
     /// a·b + c.
     fn mul_add<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>, c: Self::Vector<S>) -> Self::Vector<S>;
 
-    /// What [`crate::spare::Spare`] keeps on this thread.
+    /// What [`crate::workspace::Workspace`] keeps on this thread.
     fn kept() -> &'static LocalKey<RefCell<Vec<Self>>>;
 }
 

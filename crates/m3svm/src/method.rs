@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::loss::{AnyLoss, PairwiseLogistic, SmoothHinge, Softmax, TopKHinge};
+use crate::parameter::Parameters;
 use crate::penalty::{AnyPenalty, Lasso, Pairwise, PairwiseRidge, Ridge};
 use crate::scheme::Scheme;
 use crate::spec::Spec;
@@ -33,7 +34,7 @@ pub enum Method {
     Topk,
     /// Multinomial logistic regression: softmax with ridge.
     Lr,
-    /// Sparse multinomial logistic regression: softmax with lasso, many weights are exactly zero.
+    /// Sparse multinomial logistic regression: softmax with lasso or elastic net, many weights are exactly zero.
     Smlr,
 }
 
@@ -118,12 +119,15 @@ impl Method {
     /// The method that a spec amounts to, whatever its parameters; `None` for combinations without a name.
     pub fn of(spec: &Spec) -> Option<Self> {
         use std::mem::discriminant;
+        // What tells the top-k hinge from that of the best wrong class.
+        let is_beyond_best = |spec: &Spec| spec.loss.get("k").is_some_and(|k| k > 1.0);
         Self::ALL.into_iter().find(|method| {
             let named = method.spec();
             spec.scheme == named.scheme
                 && discriminant(&spec.loss) == discriminant(&named.loss)
-                && spec.loss.top_k().is_some_and(|k| k > 1) == named.loss.top_k().is_some_and(|k| k > 1)
-                && discriminant(&spec.penalty) == discriminant(&named.penalty)
+                && is_beyond_best(spec) == is_beyond_best(&named)
+                && (discriminant(&spec.penalty) == discriminant(&named.penalty)
+                    || (spec.penalty.l1_ratio().is_some() && named.penalty.l1_ratio().is_some()))
         })
     }
 }
@@ -138,6 +142,15 @@ mod tests {
             assert_eq!(Method::of(&method.spec()), Some(method), "{}", method.name());
             assert!(method.spec().check().is_ok());
         }
+        let net =
+            |l1_ratio| Spec { penalty: Method::Smlr.spec().penalty.with_l1_ratio(l1_ratio), ..Method::Smlr.spec() };
+        for l1_ratio in [0.0, 0.3, 1.0] {
+            assert_eq!(Method::of(&net(l1_ratio)), Some(Method::Smlr));
+            assert_eq!(net(l1_ratio).penalty.lambda(), Some(LASSO_OF_C_ONE));
+        }
+        assert_eq!(net(1.0), Method::Smlr.spec());
+        assert!(net(f64::NAN).check().is_err());
+        assert_eq!(Method::Lr.spec().penalty.with_l1_ratio(0.5), Method::Lr.spec().penalty);
         let nameless = Spec { penalty: AnyPenalty::None(crate::penalty::NoPenalty {}), ..Spec::default() };
         assert_eq!(Method::of(&nameless), None);
     }

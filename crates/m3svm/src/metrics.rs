@@ -1,8 +1,22 @@
 //! How good predictions are.
 
+mod chances;
+mod criterion;
+mod interval;
+mod quality;
+mod ranking;
+
+pub use chances::{calibration_error, log_loss};
+pub use criterion::Criterion;
+pub use interval::accuracy_interval;
+pub use quality::{Judged, Quality};
+pub use ranking::RankingAreas;
+
 use serde::Serialize;
 
+use crate::dataset::check_sum;
 use crate::error::{Error, Result};
+use crate::memory;
 
 /// Precision, recall and F1. Where a quotient is 0/0 it counts as 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -68,6 +82,8 @@ impl Metrics {
                 return Err(Error::Shape { what, expected, found });
             }
         }
+        check_sum("the rows", weights.unwrap_or_default())?;
+        memory::check(&format!("a table of {classes} by {classes} classes"), memory::numbers(classes, classes))?;
         let mut confusion = vec![vec![0.0; classes]; classes];
         for (row, (&k, &l)) in truth.iter().zip(predicted).enumerate() {
             if k.max(l) as usize >= classes {
@@ -115,6 +131,18 @@ impl Metrics {
         }
     }
 
+    /// Mean over the classes that occur of the share of their rows that are found.
+    pub fn balanced_accuracy(&self) -> f64 {
+        let occurs = || self.per_class.iter().filter(|class| class.support > 0.0);
+        ratio(occurs().map(|class| class.recall).sum(), occurs().count() as f64)
+    }
+
+    /// The accuracy of always guessing the most frequent class.
+    pub fn majority(&self) -> f64 {
+        let support = || self.per_class.iter().map(|class| class.support);
+        ratio(support().fold(0.0, f64::max), support().sum())
+    }
+
     /// The most frequent mistakes, at most `count` of them.
     pub fn most_confused(&self, count: usize) -> Vec<Confused> {
         let mut pairs = Vec::new();
@@ -143,22 +171,34 @@ impl Metrics {
 /// # Ok::<(), m3svm::Error>(())
 /// ```
 pub fn top_k_accuracy(scores: &[f64], truth: &[u32], weights: Option<&[f64]>, classes: usize, k: usize) -> Result<f64> {
-    let (what, expected) = ("scores (one per row and class)", truth.len().saturating_mul(classes));
-    if scores.len() != expected {
-        return Err(Error::Shape { what, expected, found: scores.len() });
-    }
+    check_scores(scores, truth, weights, classes)?;
     let (mut right, mut total) = (0.0, 0.0);
     for (row, (z, &y)) in scores.chunks_exact(classes).zip(truth).enumerate() {
-        let y = y as usize;
-        let Some(own) = z.get(y) else {
-            return Err(Error::UnknownClass { row, label: y.to_string(), known: classes });
-        };
-        let ahead = z.iter().enumerate().filter(|(l, z)| *z > own || (*z == own && *l < y)).count();
+        let (y, own) = (y as usize, z[y as usize]);
+        let ahead = z.iter().enumerate().filter(|(l, z)| **z > own || (**z == own && *l < y)).count();
         let weight = weights.and_then(|w| w.get(row)).copied().unwrap_or(1.0);
         right += if ahead < k { weight } else { 0.0 };
         total += weight;
     }
     Ok(ratio(right, total))
+}
+
+/// Refuses scores of other rows or classes, and numbers that are no class.
+fn check_scores(scores: &[f64], truth: &[u32], weights: Option<&[f64]>, classes: usize) -> Result<()> {
+    let expected = truth.len().saturating_mul(classes);
+    for (what, expected, found) in [
+        ("scores (one per row and class)", expected, scores.len()),
+        ("weights (one per label)", truth.len(), weights.map_or(truth.len(), <[f64]>::len)),
+    ] {
+        if expected != found {
+            return Err(Error::Shape { what, expected, found });
+        }
+    }
+    check_sum("the rows", weights.unwrap_or_default())?;
+    match truth.iter().position(|&y| y as usize >= classes) {
+        Some(row) => Err(Error::UnknownClass { row, label: truth[row].to_string(), known: classes }),
+        None => Ok(()),
+    }
 }
 
 fn ratio(a: f64, b: f64) -> f64 {

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::penalty::Lasso;
-use crate::solver::Proximal;
+use crate::solver::{DualCoordinate, Proximal};
 use crate::{AnyLoss, AnyPenalty, AnySolver, Dataset, Features, Scaling};
 
 fn fit(spec: Spec) -> Model {
@@ -57,7 +57,10 @@ fn every_kind_of_model_comes_back_as_it_was() {
     for penalty in AnyPenalty::examples() {
         specs.push(Spec { penalty, ..spec.clone() });
     }
-    for solver in AnySolver::examples() {
+    let hinge = crate::Method::Ww.spec();
+    let dual = AnySolver::Dual(DualCoordinate {});
+    specs.push(Spec { solver: dual, intercept: false, max_iter: Some(3), ..hinge });
+    for solver in AnySolver::examples().into_iter().filter(|solver| *solver != dual) {
         let lasso = AnyPenalty::Lasso(Lasso { lambda: 1.0 });
         let penalty = if solver == AnySolver::Proximal(Proximal {}) { lasso } else { spec.penalty };
         specs.push(Spec { solver, penalty, ..spec.clone() });
@@ -90,7 +93,7 @@ fn unusable_files_are_refused_with_a_reason() {
     };
     says(
         &swap("format_version\\\":1", "format_version\\\":7,\\\"new\\\":1,\\\"x\\\":1"),
-        "it has format version 7, this program reads up to 1; use a newer m3svm",
+        "it has format version 7, this program reads up to 2; use a newer m3svm",
     );
     says(&swap("format_version", "format"), "its header has no format version");
     says(&swap("\"m3svm\"", "\"other\""), "it is a safetensors file, but not of m3svm");
@@ -104,6 +107,74 @@ fn unusable_files_are_refused_with_a_reason() {
     says(&swap("[2,3]", "[3,2]"), "its weights do not fit its classes");
     says(&swap("[2,3]", "[1,3]"), "it does not begin like one");
     says(&swap("scaler.shift", "scaler.other"), "its `scaler.shift` is missing or does not fit its weights");
+}
+
+/// A file can be terabytes long and take a kilobyte of the disk.
+#[test]
+fn a_file_that_is_larger_than_memory_is_refused_before_it_is_read() {
+    const FEATURES: usize = 1 << 36;
+    let x = Features::dense(vec![1.0, 2.0, 3.0, 4.0], 4, 1).unwrap();
+    let data = Dataset::from_labels(x, &["a", "b", "a", "b"]).unwrap();
+    let good = Spec { max_iter: Some(1), ..Spec::default() }.fit(&data).unwrap().to_bytes().unwrap();
+    let bytes = edited(&good, |header| {
+        let mut tensors: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&header).unwrap();
+        let mut at = 0;
+        for (name, numbers) in
+            [("weights", 2 * FEATURES), ("intercept", 2), ("scaler.factor", FEATURES), ("scaler.shift", FEATURES)]
+        {
+            let shape = match name {
+                "weights" => vec![FEATURES, 2],
+                _ => vec![numbers],
+            };
+            let info = serde_json::json!({"dtype": "F64", "shape": shape, "data_offsets": [at, at + 8 * numbers]});
+            tensors.insert(name.into(), info);
+            at += 8 * numbers;
+        }
+        serde_json::to_string(&tensors).unwrap()
+    });
+    let header = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.m3svm");
+    fs::write(&path, &bytes[..header as usize]).unwrap();
+    fs::File::options().write(true).open(&path).unwrap().set_len(header + 8 * (4 * FEATURES as u64 + 2)).unwrap();
+    let refused = Model::load(&path).unwrap_err();
+    assert!(matches!(refused, Error::Memory { .. }), "{refused}");
+    let told = format!("reading the model {} needs about 4.4 TB, and the memory budget is ", path.display());
+    assert!(refused.to_string().starts_with(&told), "{refused}");
+}
+
+#[test]
+fn claims_that_cannot_be_are_refused() {
+    let model = model();
+    let Certificate { objective, lower_bound } = *model.certificate();
+    let claimed = |objective: &str, bound: &str| {
+        let certificate = format!("\\\"certificate\\\":{{\\\"objective\\\":{objective},\\\"lower_bound\\\":{bound}}}");
+        let edit = |h: String| {
+            let start = h.find("\\\"certificate").unwrap();
+            let end = start + h[start..].find('}').unwrap() + 1;
+            format!("{}{certificate}{}", &h[..start], &h[end..])
+        };
+        Model::from_bytes(&edited(&without_checksum(&model.to_bytes().unwrap()), edit))
+    };
+    let refused = |objective: &str, bound: &str| claimed(objective, bound).unwrap_err().to_string();
+    assert!(claimed(&objective.to_string(), &lower_bound.unwrap().to_string()).is_ok());
+    assert!(claimed("1.5", "null").is_ok() && claimed("1.5", "1.5").is_ok());
+    let text = refused("1.5", "1.6");
+    assert_eq!(text, "(bytes): not a usable model file: its lower bound 1.6 is above its objective 1.5");
+    let text = refused("-0.5", "-1");
+    assert!(text.ends_with("its objective is -0.5, expected a finite number of at least 0"), "{text}");
+    for (objective, bound) in [("null", "1"), ("1e999", "1"), ("NaN", "1"), ("1", "1e999"), ("1", "-1")] {
+        assert!(claimed(objective, bound).is_err(), "{objective} {bound}");
+    }
+}
+
+#[test]
+fn weights_that_overflow_without_the_scaling_are_refused() {
+    let mut model = model();
+    model.scaler.factor[1] = 1e300;
+    model.weights[3] = 1e200;
+    let text = message(&model.to_bytes().unwrap());
+    assert_eq!(text, "(bytes): not a usable model file: its weights for feature 2 are not finite without the scaling");
 }
 
 #[test]
@@ -122,7 +193,7 @@ fn broken_bytes_are_refused_with_a_reason() {
     assert_eq!(end(&nan), "number 6 of `weights` is NaN");
     // A stream does not say how long it is.
     assert!(decode(&good[..], None).is_ok());
-    assert!(matches!(decode(&good[..short], None), Err(Problem::Content(w)) if w == "it is cut off"));
+    assert!(matches!(decode(&good[..short], None), Err(FileDefect::Content(w)) if w == "it is cut off"));
     assert!(decode(&long[..], None).is_err());
     assert!(decode(io::repeat(0), None).is_err());
     assert!(decode(io::repeat(1), None).is_err());
@@ -147,6 +218,62 @@ fn no_flipped_bit_goes_unnoticed() {
 fn files_without_a_checksum_load() {
     let model = model();
     assert_eq!(Model::from_bytes(&without_checksum(&model.to_bytes().unwrap())).unwrap(), model);
+}
+
+#[test]
+fn equal_fits_give_equal_files() {
+    let mut model = model();
+    let bytes = model.to_bytes().unwrap();
+    assert!(model.training.seconds.is_some());
+    model.training.seconds = Some(1234.5);
+    assert_eq!(model.to_bytes().unwrap(), bytes);
+    assert_eq!(Model::from_bytes(&bytes).unwrap().training.seconds, None);
+    // Files of old have the time inside.
+    let old = edited(&without_checksum(&bytes), |h| {
+        h.replace("},\\\"train_accuracy", ",\\\"seconds\\\":2.5},\\\"train_accuracy")
+    });
+    let old = Model::from_bytes(&old).unwrap();
+    assert_eq!((&old, old.training.seconds), (&model, Some(2.5)));
+}
+
+#[test]
+fn the_kind_of_labels_and_the_temperature_come_back() {
+    let plain = model();
+    assert_eq!((plain.label_kind(), plain.temperature(), plain.has_probabilities()), (None, None, false));
+    let said = plain.clone().with_label_kind(LabelKind::Text).unwrap().with_temperature(0.1).unwrap();
+    let bytes = said.to_bytes().unwrap();
+    let back = Model::from_bytes(&bytes).unwrap();
+    assert_eq!((back.label_kind(), back.temperature()), (Some(LabelKind::Text), Some(0.1)));
+    assert_eq!(back, said);
+    let x = Features::dense(vec![0.3, 2.5], 1, 2).unwrap();
+    let scores = said.scores(&x).unwrap();
+    let powers: Vec<f64> = scores.iter().map(|z| (z / 0.1).exp()).collect();
+    let sum: f64 = powers.iter().sum();
+    for (found, power) in back.probabilities(&x).unwrap().unwrap().iter().zip(powers) {
+        assert!((found - power / sum).abs() < 1e-12);
+    }
+    // What a file says has to be possible.
+    let bare = without_checksum(&bytes);
+    let swapped = |from: &str, to: &str| {
+        message(&edited(&bare, |h| {
+            assert!(h.contains(from), "{from} is not in {h}");
+            h.replace(from, to)
+        }))
+    };
+    let text = swapped("labels\\\":\\\"text", "labels\\\":\\\"integer");
+    assert!(text.ends_with("its class `a` must be a whole number without superfluous signs and zeros"), "{text}");
+    let text = swapped("temperature\\\":0.1", "temperature\\\":0.0");
+    assert!(text.ends_with("`temperature` must be a finite number greater than 0, found 0)"), "{text}");
+    assert!(plain.clone().with_label_kind(LabelKind::Boolean).is_err());
+    assert!(plain.clone().with_temperature(f64::NAN).is_err());
+    let logistic = fit(crate::Method::Lr.spec());
+    assert!(
+        logistic
+            .with_temperature(1.0)
+            .unwrap_err()
+            .to_string()
+            .ends_with("where the loss defines probabilities, found 1")
+    );
 }
 
 #[test]

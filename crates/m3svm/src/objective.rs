@@ -16,8 +16,10 @@ pub trait Objective: Sync {
     /// The unbiased estimate of [`Objective::eval`] from some of the terms.
     fn eval_rows(&self, rows: &[u32], theta: &[f64], grad: &mut [f64]) -> f64;
 
-    /// `out = ∇²f(θ)·v`.
-    fn hess_vec(&self, theta: &[f64], v: &[f64], out: &mut [f64]);
+    /// Whether whoever waits has asked to stop. From then on what has been computed may be in pieces; only [`Objective::certify`] is whole.
+    fn is_interrupted(&self) -> bool {
+        false
+    }
 
     /// Proves how good θ is; may improve parameters that are cheap to improve (the intercept) on the way. Without a bound by default.
     fn certify(&self, theta: &mut [f64]) -> Certificate {

@@ -31,6 +31,11 @@ fn places_where_no_file_can_be_are_refused_early() {
     let expected = format!("{}: the folder does not exist", missing.display());
     assert_eq!(check_writable(&missing).unwrap_err().to_string(), expected);
     assert_eq!(write(&missing, "x").unwrap_err().to_string(), expected);
+    for name in ["new/", "new/."] {
+        let refused = check_writable(&folder.path().join(name)).unwrap_err().to_string();
+        assert!(refused.ends_with(": expected the name of a file, found that of a folder"), "{refused}");
+        assert!(write(&folder.path().join(name), "x").is_err());
+    }
     assert!(check_writable(folder.path()).is_err());
     assert!(write(folder.path(), "x").is_err());
     check_writable(&folder.path().join("file")).unwrap();
@@ -74,6 +79,43 @@ mod unix {
         }
         symlink("loop", at("loop")).unwrap();
         assert!(write(&at("loop"), "x").is_err());
+    }
+
+    #[test]
+    fn one_file_is_known_under_all_its_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("sub")).unwrap();
+        fs::write(at("file"), "x").unwrap();
+        fs::write(at("other"), "x").unwrap();
+        symlink("file", at("link")).unwrap();
+        symlink("../link", at("sub/chain")).unwrap();
+        fs::hard_link(at("file"), at("hard")).unwrap();
+        symlink("sub", at("folder")).unwrap();
+        symlink("sub/new", at("dangling")).unwrap();
+        for name in ["file", "link", "sub/chain", "folder/chain", "hard", "sub/../file", "./file"] {
+            assert!(same_file(&at("file"), &at(name)), "{name}");
+            let refused = check_apart(&at(name), &[at("other"), at("file")]).unwrap_err().to_string();
+            assert!(refused.ends_with(&format!("would replace the input {}", at("file").display())), "{refused}");
+            check_apart(&at("other"), &[at(name)]).unwrap();
+        }
+        // Files that are not there yet.
+        for name in ["sub/new", "folder/new", "dangling"] {
+            assert!(same_file(&at("sub/new"), &at(name)) && !same_file(&at("new"), &at(name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_took_long_to_make_is_kept_where_it_cannot_be_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("none").join("a.m3svm");
+        let Err(Error::Kept { path: named, kept, .. }) = write_or_keep(&path, b"content") else { panic!() };
+        assert_eq!((named, fs::read(&kept).unwrap()), (path, b"content".to_vec()));
+        assert_eq!(kept.extension().unwrap(), "m3svm");
+        fs::remove_file(kept).unwrap();
+        let path = folder.path().join("a.m3svm");
+        write_or_keep(&path, b"content").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"content");
     }
 
     #[cfg(target_os = "linux")]

@@ -9,16 +9,19 @@ use faer::linalg::householder::{
     apply_block_householder_sequence_on_the_left_in_place_with_conj as forwards,
     apply_block_householder_sequence_transpose_on_the_left_in_place_scratch as backwards_scratch,
     apply_block_householder_sequence_transpose_on_the_left_in_place_with_conj as backwards,
+    apply_block_householder_transpose_on_the_left_in_place_scratch as block_scratch,
+    apply_block_householder_transpose_on_the_left_in_place_with_conj as block_backwards,
 };
 use faer::linalg::qr::no_pivoting::factor::{qr_in_place, qr_in_place_scratch, recommended_block_size};
+use faer::prelude::{Reborrow, ReborrowMut};
 use faer::{Conj, Mat};
 
 use crate::error::Result;
 use crate::features::Features;
-use crate::kernel::split;
+use crate::interrupt::Heed;
+use crate::linalg::split;
 use crate::risk::Risk;
 use crate::rounding::of_sum;
-use crate::solver::AnySolver;
 
 /// The reduced features and the way back. Q is kept as the reflections that it is the product of: to apply them to a few columns costs
 /// less than to write it out.
@@ -30,24 +33,31 @@ pub(crate) struct Reduction {
 }
 
 impl Reduction {
-    /// The reduction, where it pays: dense features, clearly more columns than rows, a penalty that allows it.
-    pub(crate) fn of(risk: &Risk<'_>, solver: &AnySolver) -> Option<Self> {
+    /// The reduction, where [`crate::plan::reduces`] says that it pays. None if the fit is interrupted.
+    pub(crate) fn of(risk: &Risk<'_>) -> Option<Self> {
         let (n, d) = (risk.x.rows(), risk.x.cols());
-        let pays = !risk.x.is_sparse() && d as f64 > 1.2 * n as f64 && !matches!(solver, AnySolver::Adam(_));
-        if !pays || !risk.penalty.rotation_invariant() {
-            return None;
-        }
         let mut reflections = transposed(risk.x);
         let block = recommended_block_size::<f64>(d, n);
         let mut factors = Mat::zeros(block, n);
-        let mut room = MemBuffer::new(qr_in_place_scratch::<f64>(d, n, block, split(), Default::default()));
-        let stack = MemStack::new(&mut room);
-        qr_in_place(reflections.as_mut(), factors.as_mut(), split(), stack, Default::default());
+        // Multiplications that take no longer than anyone would notice.
+        const UNNOTICED: f64 = 1e10;
+        if n as f64 * n as f64 * d as f64 <= UNNOTICED {
+            factor(&mut reflections, &mut factors);
+        } else {
+            match factor_by_panels(&mut reflections, &mut factors, risk.problem.heed) {
+                Panels::Done => {}
+                Panels::Interrupted => return None,
+                Panels::Dependent => {
+                    reflections = transposed(risk.x);
+                    factor(&mut reflections, &mut factors);
+                }
+            }
+        }
         let mut values = vec![0.0; n * n];
         for i in 0..n {
             (0..=i).for_each(|j| values[i * n + j] = reflections[(j, i)]);
         }
-        let features = Features::dense(values, n, n).ok()?;
+        let features = Features::dense(values, n, n).ok()?.losing(risk.x.lost());
         Some(Self { features, reflections, factors })
     }
 
@@ -71,7 +81,7 @@ impl Reduction {
         let n = self.reflections.ncols();
         let turned = self.turn_back(transposed(x));
         let values: Vec<f64> = (0..x.rows()).flat_map(|i| turned.col(i).iter().copied()).collect();
-        Features::dense(values, x.rows(), n)
+        Ok(Features::dense(values, x.rows(), n)?.losing(x.lost()))
     }
 
     /// Parameters of the full problem to those of the reduced one.
@@ -105,6 +115,50 @@ impl Reduction {
         columns.truncate(n, columns.ncols());
         columns
     }
+}
+
+fn factor(reflections: &mut Mat<f64>, factors: &mut Mat<f64>) {
+    let (d, n, block) = (reflections.nrows(), reflections.ncols(), factors.nrows());
+    let mut room = MemBuffer::new(qr_in_place_scratch::<f64>(d, n, block, split(), Default::default()));
+    let stack = MemStack::new(&mut room);
+    qr_in_place(reflections.as_mut(), factors.as_mut(), split(), stack, Default::default());
+}
+
+/// How a factorisation by panels ended.
+enum Panels {
+    Done,
+    Interrupted,
+    /// Columns that depend on others put reflections elsewhere.
+    Dependent,
+}
+
+/// The same panel by panel, and what a panel does to the others strip by strip, so that it can be interrupted.
+fn factor_by_panels(reflections: &mut Mat<f64>, factors: &mut Mat<f64>, heed: Heed<'_>) -> Panels {
+    // Multiplications between two questions.
+    const PIECE: usize = 1 << 30;
+    let (d, n, block, par) = (reflections.nrows(), reflections.ncols(), factors.nrows(), split());
+    let scratch = qr_in_place_scratch::<f64>(d, block, block, par, Default::default());
+    let mut room = MemBuffer::new(scratch.or(block_scratch::<f64>(d, block, n)));
+    let stack = MemStack::new(&mut room);
+    for start in (0..n).step_by(block) {
+        let width = block.min(n - start);
+        let below = reflections.as_mut().subrows_mut(start, d - start);
+        let (done, mut rest) = below.split_at_col_mut(start + width);
+        let mut panel = done.subcols_mut(start, width);
+        let mut own = factors.as_mut().subcols_mut(start, width).subrows_mut(0, width);
+        if qr_in_place(panel.rb_mut(), own.rb_mut(), par, stack, Default::default()).rank < width {
+            return Panels::Dependent;
+        }
+        let strip = (PIECE / (2 * (d - start) * width)).max(16);
+        for first in (0..rest.ncols()).step_by(strip) {
+            if !heed.go_on() {
+                return Panels::Interrupted;
+            }
+            let strip = rest.rb_mut().subcols_mut(first, strip.min(n - start - width - first));
+            block_backwards(panel.rb(), own.rb(), Conj::Yes, strip, par, stack);
+        }
+    }
+    Panels::Done
 }
 
 /// Rows as columns.

@@ -4,9 +4,11 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::features::Features;
-use crate::kernel::vectorised;
+use crate::linalg::vectorised;
+use crate::prepare::Preprocessor;
 
 /// How features are brought to comparable size before training.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,8 +59,31 @@ impl Scaler {
             // Without a look at the data.
             return Self { shift: vec![0.0; d], factor: vec![1.0; d] };
         }
-        let stats = Stats::of(x, weights);
+        Self::of_stats(scaling, &Stats::of(x, weights), x.is_sparse())
+    }
+
+    /// The same from the rows of a data set. Features that were made to be of comparable size are left as they are.
+    pub(crate) fn of_data(scaling: Scaling, data: &Dataset<'_>) -> Self {
+        let mut scaler = Self::fit(scaling, data.x(), data.weights());
+        scaler.leave(data.preprocessor());
+        scaler
+    }
+
+    /// Leaves features as they are that were made to be of comparable size.
+    pub(crate) fn leave(&mut self, preprocessor: Option<&Preprocessor>) {
+        for features in preprocessor.into_iter().flat_map(Preprocessor::not_scaled) {
+            self.shift[features.clone()].fill(0.0);
+            self.factor[features].fill(1.0);
+        }
+    }
+
+    /// The same from what is known of all rows.
+    pub(crate) fn of_stats(scaling: Scaling, stats: &Stats, is_sparse: bool) -> Self {
+        let d = stats.mean.len();
         let (mut shift, mut factor) = (vec![0.0; d], vec![1.0; d]);
+        if scaling == Scaling::None {
+            return Self { shift, factor };
+        }
         for j in 0..d {
             let (min, max) = (stats.min[j], stats.max[j]);
             let (s, spread) = match scaling {
@@ -69,10 +94,22 @@ impl Scaler {
             };
             // A spread within the rounding of the values is a constant feature: dividing would blow up noise.
             let constant = spread <= 1e-13 * min.abs().max(max.abs());
-            factor[j] = if constant || !(1.0 / spread).is_finite() { 1.0 } else { 1.0 / spread };
-            shift[j] = if x.is_sparse() { 0.0 } else { s };
+            // Its inverse may overflow, or vanish and take the feature with it.
+            let usable = !constant && (1.0 / spread).is_finite() && 1.0 / spread > 0.0;
+            factor[j] = if usable { 1.0 / spread } else { 1.0 };
+            shift[j] = if is_sparse { 0.0 } else { s };
         }
         Self { shift, factor }
+    }
+
+    /// What is subtracted from every feature.
+    pub fn shift(&self) -> &[f64] {
+        &self.shift
+    }
+
+    /// What the difference is then multiplied by.
+    pub fn factor(&self) -> &[f64] {
+        &self.factor
     }
 
     /// Whether it changes nothing.
@@ -109,16 +146,59 @@ impl Scaler {
 }
 
 /// Weighted moments and the range of every column, zeros of sparse storage included.
-struct Stats {
-    min: Vec<f64>,
-    max: Vec<f64>,
-    mean: Vec<f64>,
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Stats {
+    /// The weight of all rows.
+    pub(crate) total: f64,
+    pub(crate) min: Vec<f64>,
+    pub(crate) max: Vec<f64>,
+    pub(crate) mean: Vec<f64>,
     /// Root of the weighted mean of (x − mean)².
-    deviation: Vec<f64>,
+    pub(crate) deviation: Vec<f64>,
 }
 
 impl Stats {
-    fn of(x: &Features<'_>, weights: Option<&[f64]>) -> Self {
+    /// Adds what is known of other rows. Columns that only one of the two has are 0 in the rows of the other.
+    pub(crate) fn merge(&mut self, mut other: Self) {
+        let d = self.mean.len().max(other.mean.len());
+        self.widen(d);
+        other.widen(d);
+        if other.total == 0.0 {
+            return;
+        }
+        if self.total == 0.0 {
+            *self = other;
+            return;
+        }
+        let total = self.total + other.total;
+        let (own, share) = (self.total / total, other.total / total);
+        for j in 0..d {
+            self.min[j] = self.min[j].min(other.min[j]);
+            self.max[j] = self.max[j].max(other.max[j]);
+            let apart = other.mean[j] - self.mean[j];
+            // Squares of huge and tiny values would overflow and vanish.
+            let within = (own.sqrt() * self.deviation[j]).hypot(share.sqrt() * other.deviation[j]);
+            self.deviation[j] = within.hypot((own * share).sqrt() * apart);
+            self.mean[j] += share * apart;
+        }
+        self.total = total;
+    }
+
+    fn columns(&mut self) -> [&mut Vec<f64>; 4] {
+        [&mut self.min, &mut self.max, &mut self.mean, &mut self.deviation]
+    }
+
+    fn widen(&mut self, d: usize) {
+        self.columns().into_iter().for_each(|column| column.resize(d, 0.0));
+    }
+
+    /// Forgets the first columns.
+    pub(crate) fn skip_columns(&mut self, first: usize) {
+        self.columns().into_iter().for_each(|column| drop(column.drain(..first)));
+    }
+
+    pub(crate) fn of(x: &Features<'_>, weights: Option<&[f64]>) -> Self {
         let d = x.cols();
         let (mut min, mut max) = (vec![f64::INFINITY; d], vec![f64::NEG_INFINITY; d]);
         let (mut mean, mut mass) = (vec![0.0; d], vec![0.0; d]);
@@ -210,7 +290,7 @@ impl Stats {
             square[j] += (total - mass[j]) * (mean[j] * inverse[j]).powi(2);
         }
         let deviation = square.iter().zip(&unit).map(|(s, unit)| unit * (s / total).sqrt()).collect();
-        Self { min, max, mean, deviation }
+        Self { total, min, max, mean, deviation }
     }
 }
 
@@ -273,6 +353,26 @@ mod tests {
             let scaled = scaled(Scaling::Standard, &[unit, 3.0 * unit]);
             assert!((scaled[0] + 1.0).abs() < 1e-12 && (scaled[1] - 1.0).abs() < 1e-12, "{unit}: {scaled:?}");
         }
+    }
+
+    #[test]
+    fn parts_of_the_rows_are_added_up() {
+        let values: Vec<f64> = (0..40).map(|i| 1e6 + (i * 7 % 13) as f64).collect();
+        let weights: Vec<f64> = (0..40).map(|i| (i % 4) as f64).collect();
+        let whole = Stats::of(&column(&values), Some(&weights));
+        let mut sum = Stats::default();
+        // The first row has no weight at all.
+        for cut in [0..1, 1..2, 2..17, 17..40] {
+            sum.merge(Stats::of(&column(&values[cut.clone()]), Some(&weights[cut])));
+        }
+        assert_eq!((sum.total, &sum.min, &sum.max), (whole.total, &whole.min, &whole.max));
+        assert!((sum.mean[0] / whole.mean[0] - 1.0).abs() < 1e-14, "{sum:?} {whole:?}");
+        // Means are known to ten digits after the point.
+        assert!((sum.deviation[0] / whole.deviation[0] - 1.0).abs() < 1e-10, "{sum:?} {whole:?}");
+        // A column that never changes has no spread, however it is cut.
+        let mut same = Stats::of(&column(&[0.1; 3]), None);
+        same.merge(Stats::of(&column(&[0.1; 5]), None));
+        assert_eq!((same.mean[0], same.deviation[0]), (0.1, 0.0));
     }
 
     #[test]

@@ -8,21 +8,25 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use crate::certificate::Certificate;
-use crate::dataset::Dataset;
+use crate::dataset::{Dataset, check_sum};
+use crate::engine::{InMemory, Rows, SharedProducts};
 use crate::error::{Error, Result};
 use crate::features::Features;
+use crate::hard_margin::{self, LeadingRows};
+use crate::interrupt::{Heed, Interrupt};
+use crate::kernel::{self, Kernel};
 use crate::loss::AnyLoss;
+use crate::memory;
 use crate::model::{Model, Training};
 use crate::objective::Objective;
-use crate::penalty::{AnyPenalty, Penalty};
+use crate::parameter::Parameters;
+use crate::penalty::{AnyPenalty, Norm, Penalty};
+use crate::plan;
 use crate::reduce::Reduction;
 use crate::risk::Risk;
 use crate::scale::{Scaler, Scaling};
 use crate::scheme::{self, Scheme};
-use crate::solver::{AnySolver, DESCENT, Limits, Shared, Solution, Stop, Watch, rows};
-
-/// Most numbers in W: a dozen vectors of that size are needed at once.
-const MOST_WEIGHTS: usize = 50_000_000;
+use crate::solver::{AnySolver, DualCoordinate, Limits, Newton, Solution, Stop, Watch, dual_coordinate};
 
 /// Weights of whole classes, multiplied onto the sample weights.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -48,6 +52,16 @@ pub struct Spec {
     pub loss: AnyLoss,
     /// What the weights pay.
     pub penalty: AnyPenalty,
+    /// Which inner product scores are linear in.
+    #[serde(default, skip_serializing_if = "Kernel::is_linear")]
+    pub kernel: Kernel,
+    /// Most rows that a kernel is approximated by; `None` for all that it takes, as long as the memory budget has room for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<usize>,
+    /// Whether every row has to lead every other class: no slack, and class vectors as near to each other as that allows. What a sample
+    /// pays and λ do not matter then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hard_margin: bool,
     /// ε > 0, the tiny quadratic term on W and b that makes the optimum unique.
     pub epsilon: f64,
     /// Whether there is a vector b of intercepts (free but for ε).
@@ -73,6 +87,9 @@ impl Default for Spec {
             scheme: Scheme::default(),
             loss: AnyLoss::default(),
             penalty: AnyPenalty::default(),
+            kernel: Kernel::default(),
+            rank: None,
+            hard_margin: false,
             epsilon: 1e-6,
             intercept: true,
             scaling: Scaling::default(),
@@ -88,10 +105,12 @@ impl Default for Spec {
 impl Spec {
     /// Refuses settings outside their range.
     pub fn check(&self) -> Result<()> {
-        self.loss.as_dyn().check()?;
-        self.penalty.as_dyn().check()?;
-        self.solver.check()?;
+        self.loss.check_parameters()?;
+        self.penalty.check_parameters()?;
+        self.solver.check_parameters()?;
         self.solver.suits(self.loss.as_dyn(), self.penalty.as_dyn())?;
+        self.check_kernel()?;
+        self.check_hard_margin()?;
         if !(self.epsilon.is_finite() && self.epsilon > 0.0) {
             return Err(Error::param("epsilon", self.epsilon, "be a finite number greater than 0"));
         }
@@ -101,7 +120,58 @@ impl Spec {
         if self.max_iter == Some(0) {
             return Err(Error::param("max-iter", 0, "be at least 1"));
         }
+        plan::check_dual(self)
+    }
+
+    fn check_kernel(&self) -> Result<()> {
+        if self.penalty.p() == Some(f64::INFINITY) && !self.penalty.as_dyn().rotation_invariant() {
+            return Err(Error::param("p", "inf", "be at most 1000 in the norm l1"));
+        }
+        self.kernel.check()?;
+        if self.rank == Some(0) {
+            return Err(Error::param("rank", 0, "be at least 1"));
+        }
+        if self.kernel.is_linear() {
+            return match self.rank {
+                Some(rank) => Err(Error::param("rank", rank, "be left out without a kernel")),
+                None => Ok(()),
+            };
+        }
+        if !self.penalty.as_dyn().rotation_invariant() {
+            let must =
+                "be linear for penalties of absolute values: they see features one by one, and a kernel has none";
+            return Err(Error::param("kernel", self.kernel.name(), must));
+        }
         Ok(())
+    }
+
+    fn check_hard_margin(&self) -> Result<()> {
+        if !self.hard_margin {
+            return Ok(());
+        }
+        let refuse = |value: &str, must| Err(Error::param("hard-margin", value, must));
+        let pairwise = matches!(&self.penalty, AnyPenalty::Pairwise(pairwise) if pairwise.norm == Norm::L2);
+        if !pairwise || self.penalty.p().is_none_or(|p| p < 1.0) {
+            return refuse(
+                "another penalty",
+                "go with distances of class vectors in the norm l2 to a power p of at least 1",
+            );
+        }
+        if self.scheme != Scheme::Joint || !self.loss.as_dyn().is_hinge() || self.loss.top_k().is_some() {
+            return refuse("another method", "go with the method m3svm");
+        }
+        if self.chooses_lambda() {
+            return refuse("lambda auto", "go without lambda: there is no slack to weigh");
+        }
+        if !matches!(self.solver, AnySolver::Auto | AnySolver::Newton(_)) {
+            return refuse(self.solver.name(), "go with the solver auto or newton");
+        }
+        Ok(())
+    }
+
+    /// How features are scaled in fact: the values of a precomputed kernel are left alone.
+    pub(crate) fn scaling(&self) -> Scaling {
+        if self.kernel == Kernel::Precomputed { Scaling::None } else { self.scaling }
     }
 
     /// The same, and refuses data with so many classes if the loss cannot tell them apart.
@@ -113,11 +183,7 @@ impl Spec {
 
     /// Whether loss and penalty have no kinks. L-BFGS rarely reaches the optimum of a problem that has some.
     pub fn smooth(&self) -> bool {
-        let finest = f64::MIN_POSITIVE;
-        let penalty = self.penalty.as_dyn();
-        self.loss.as_dyn().relaxed(finest).is_none()
-            && penalty.relaxed(finest).is_none()
-            && penalty.threshold().is_none()
+        self.loss.as_dyn().is_smooth() && self.penalty.as_dyn().is_smooth()
     }
 
     /// Trains on a data set.
@@ -141,34 +207,49 @@ impl Spec {
     ) -> Result<(Model, Dataset<'a>)> {
         self.check_for(data.classes().len())?;
         let started = Instant::now();
-        self.check_size(&data)?;
-        let scaler = Scaler::fit(self.scaling, data.x(), data.weights());
+        memory::check_fit(self, &data)?;
+        if let Some(model) = warm {
+            model.check_columns(data.preprocessor())?;
+        }
+        if self.chooses_lambda() {
+            let (spec, choice) = self.with_chosen_lambda(&data, watch)?;
+            let (mut model, data) = spec.fit_owned(data, warm, watch)?;
+            model.training.lambda = choice;
+            model.training.seconds = Some(started.elapsed().as_secs_f64());
+            return Ok((model, data));
+        }
+        let scaler = Scaler::of_data(self.scaling(), &data);
         let x = scaler.apply(data.take_x())?;
         let data = data.with_x(x);
-        let start = match warm {
-            Some(model) => model.start_for(&data, &scaler, self)?,
-            None => self.origin(&data),
-        };
-        let (solution, solver) = self.solve(&data, start, watch)?;
-        let training = Training {
+        let done = |solution: &Solution, solver: &str| Training {
             rows: data.rows(),
             problems: self.scheme.problems(data.classes().len()),
             solver: solver.to_string(),
             stop: solution.stop,
             iterations: solution.iterations,
             evaluations: solution.evaluations,
-            seconds: started.elapsed().as_secs_f64(),
+            passes: None,
+            lambda: None,
+            seconds: Some(started.elapsed().as_secs_f64()),
         };
-        Ok((Model::new(self.clone(), &data, scaler, solution, training), data))
-    }
-
-    /// Refuses more weights than fit.
-    pub(crate) fn check_size(&self, data: &Dataset<'_>) -> Result<()> {
-        let weights = data.x().cols().saturating_mul(self.scheme.scorers(data.classes().len()));
-        if weights > MOST_WEIGHTS {
-            return Err(Error::param("features times scorers", weights, "be at most 50 million"));
+        if !self.kernel.is_linear() {
+            let start = warm.map(|model| {
+                let classes = data.classes();
+                let scaler = &scaler;
+                move |x: &Features<'_>| model.start_scores(x, scaler, self, classes)
+            });
+            let start = start.as_ref().map(|start| start as &kernel::StartScores<'_>);
+            let fitted = kernel::fit(self, &data, start, watch)?;
+            let training = done(&fitted.solution, fitted.solver);
+            return Ok((Model::with_kernel(self.clone(), &data, scaler.clone(), fitted, training)?, data));
         }
-        Ok(())
+        let start = match warm {
+            Some(model) => model.start_for(data.x().cols(), data.classes(), &scaler, self)?,
+            None => self.origin(&data),
+        };
+        let (solution, solver) = self.solve(&data, start, watch)?;
+        let training = done(&solution, solver);
+        Ok((Model::new(self.clone(), &data, scaler, solution, training)?, data))
     }
 
     /// The model of weights that came from elsewhere (d×c row-major, and one intercept per class), such as the last layer of a network:
@@ -184,6 +265,12 @@ impl Spec {
         }
         if self.scheme != Scheme::Joint {
             return Err(Error::param("scheme", format!("{:?}", self.scheme), "be joint for weights from elsewhere"));
+        }
+        if self.hard_margin {
+            return Err(Error::param("hard-margin", true, "be left out for weights from elsewhere"));
+        }
+        if !self.kernel.is_linear() {
+            return Err(Error::param("kernel", self.kernel.name(), "be linear for weights from elsewhere"));
         }
         for (what, expected, found) in [
             ("weights", data.x().cols() * classes, weights.len()),
@@ -203,7 +290,8 @@ impl Spec {
         // The bound may be taken at a better intercept; the objective is that of the weights as they are.
         let bound = risk.certify(&mut theta.clone()).lower_bound;
         let certificate = Certificate::new(risk.value(&theta), bound);
-        let solution = Solution { theta, certificate, stop: Stop::NoProgress, iterations: 0, evaluations: 0 };
+        let found = Solution { theta, certificate, stop: Stop::NoProgress, iterations: 0, evaluations: 0 };
+        let solution = found.settled(self.tol, true)?;
         let training = Training {
             rows: data.rows(),
             problems: 1,
@@ -211,10 +299,12 @@ impl Spec {
             stop: solution.stop,
             iterations: 0,
             evaluations: 0,
-            seconds: started.elapsed().as_secs_f64(),
+            passes: None,
+            lambda: None,
+            seconds: Some(started.elapsed().as_secs_f64()),
         };
         let scaler = Scaler::fit(Scaling::None, data.x(), data.weights());
-        Ok(Model::new(self.clone(), data, scaler, solution, training))
+        Model::new(self.clone(), data, scaler, solution, training)
     }
 
     /// Parameters that are all 0.
@@ -238,7 +328,7 @@ impl Spec {
         &self,
         data: &Dataset<'_>,
         start: Vec<f64>,
-        shared: &Shared,
+        shared: &SharedProducts,
         watch: &mut Watch<'_>,
     ) -> Result<(Solution, &'static str)> {
         self.solve_with(data, start, Some(shared), watch)
@@ -248,28 +338,46 @@ impl Spec {
         &self,
         data: &Dataset<'_>,
         start: Vec<f64>,
-        shared: Option<&Shared>,
+        shared: Option<&SharedProducts>,
         watch: &mut Watch<'_>,
     ) -> Result<(Solution, &'static str)> {
+        self.solve_heeding(data, start, shared, &Interrupt::new(watch))
+    }
+
+    /// The same for who may interrupt it anywhere.
+    pub(crate) fn solve_heeding(
+        &self,
+        data: &Dataset<'_>,
+        start: Vec<f64>,
+        shared: Option<&SharedProducts>,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<(Solution, &'static str)> {
         let proof = shared.is_none();
-        if self.scheme != Scheme::Joint {
+        let (found, solver) = if self.scheme == Scheme::Joint {
+            let task = Task { shared, proof, heed: interrupt.heed(), ..self.joint_task(data)? };
+            self.solve_task(&task, start, &mut |at| interrupt.report(at))?
+        } else {
             let weights = self.row_weights(data)?;
-            return scheme::solve(self, data, weights.as_deref(), &start, proof, watch);
-        }
-        self.solve_task(&Task { shared, proof, ..self.joint_task(data)? }, start, watch)
+            scheme::solve(self, data, weights.as_deref(), &start, proof, interrupt)?
+        };
+        // For many problems, what is asked for is a proof for the sum; a part may fall a little short of its own.
+        Ok((found.settled(self.tol, proof)?, solver))
     }
 
     /// The reduction of (scaled) data to its row space, where that pays.
     pub(crate) fn reduction(&self, data: &Dataset<'_>) -> Result<Option<Reduction>> {
         let task = self.joint_task(data)?;
         let risk = self.risk(&task, task.x);
-        Ok(Reduction::of(&risk, &self.solver.resolve(&risk)))
+        let sizes = InMemory::new(&risk).sizes();
+        let solver = plan::solver(&self.solver, &risk.problem).pick;
+        Ok(if plan::reduces(task.penalty, &sizes, &solver).pick { Reduction::of(&risk) } else { None })
     }
 
     pub(crate) fn joint_task<'a>(&'a self, data: &'a Dataset<'_>) -> Result<Task<'a>> {
         let (classes, penalty, weights) = (data.classes().len(), self.penalty.as_dyn(), self.row_weights(data)?);
-        let (epsilon, shared, proof) = (self.epsilon, None, true);
-        Ok(Task { x: data.x(), y: data.y(), classes, weights, penalty, epsilon, shared, proof })
+        let (epsilon, shared, proof, heed) = (self.epsilon, None, true, Heed::default());
+        let names = data.classes();
+        Ok(Task { x: data.x(), y: data.y(), classes, names, weights, penalty, epsilon, shared, proof, heed })
     }
 
     /// Minimises one objective, in the row space of its features where that pays.
@@ -279,17 +387,22 @@ impl Spec {
         start: Vec<f64>,
         watch: &mut Watch<'_>,
     ) -> Result<(Solution, &'static str)> {
+        if self.hard_margin {
+            return self.solve_hard(task, watch);
+        }
         let full = self.risk(task, task.x);
-        let solver = self.solver.resolve(&full);
+        let sizes = InMemory::new(&full).sizes();
+        let solver = plan::solver(&self.solver, &full.problem).pick;
         let max_iter = self.max_iter.unwrap_or(solver.default_max_iter());
         let limits = Limits { tol: self.tol, max_iter, seed: self.seed, proof: task.proof };
-        if self.solver == AnySolver::Auto && self.max_iter.is_none() && rows::suits(&full) {
-            // It cannot begin where others have ended, and what it gives up begins as if it had not been.
-            if let Some(found) = rows::minimize(&full, start.clone(), &limits, watch) {
-                return Ok((found, DESCENT));
-            }
+        // What ascent gives up begins as if it had not been: it cannot begin where others have ended.
+        if plan::ascends(&self.solver, self.max_iter.is_some(), &full.problem, &sizes).pick
+            && let Some(found) = dual_coordinate::attempt(&full, start.clone(), &limits, watch)?
+        {
+            return Ok((found, AnySolver::Dual(DualCoordinate {}).name()));
         }
-        let Some(reduction) = Reduction::of(&full, &solver) else {
+        let reduces = plan::reduces(task.penalty, &sizes, &solver).pick;
+        let Some(reduction) = reduces.then(|| Reduction::of(&full)).flatten() else {
             return Ok((solver.minimize(&full, start, &limits, watch)?, solver.name()));
         };
         let reduced = self.risk(task, reduction.features()).inexact(reduction.rounding());
@@ -304,19 +417,66 @@ impl Spec {
         Ok((found, solver.name()))
     }
 
+    /// The same without slack.
+    fn solve_hard(&self, task: &Task<'_>, watch: &mut Watch<'_>) -> Result<(Solution, &'static str)> {
+        let newton = AnySolver::Newton(Newton {});
+        let max_iter = self.max_iter.unwrap_or(newton.default_max_iter());
+        let kept = task.weights.as_deref().and_then(|weights| hard_margin::counting(task.x, task.y, weights));
+        let (x, y) = kept.as_ref().map_or((task.x, task.y), |(x, y)| (x, y.as_slice()));
+        let rows = LeadingRows { x, y, classes: task.classes, intercept: self.intercept };
+        let p = self.penalty.p().unwrap_or(f64::INFINITY);
+        let found = hard_margin::solve(rows, task.names, p, self.tol, max_iter, task.heed, watch)?;
+        Ok((found, newton.name()))
+    }
+
+    /// What the parameters of a hard margin are worth: see [`crate::hard_margin`].
+    pub(crate) fn hard_value(&self, data: &Dataset<'_>, weights: Option<&[f64]>, theta: &[f64]) -> f64 {
+        let kept = weights.and_then(|weights| hard_margin::counting(data.x(), data.y(), weights));
+        let (x, y) = kept.as_ref().map_or((data.x(), data.y()), |(x, y)| (x, y.as_slice()));
+        let rows = LeadingRows { x, y, classes: data.classes().len(), intercept: self.intercept };
+        hard_margin::value(&rows, theta, self.penalty.p().unwrap_or(f64::INFINITY))
+    }
+
     pub(crate) fn risk<'r>(&'r self, task: &'r Task<'r>, x: &'r Features<'r>) -> Risk<'r> {
         let loss = self.loss.as_dyn();
         let weights = task.weights.as_deref().map(Cow::Borrowed);
         let risk = Risk::from_parts(x, task.y, task.classes, weights, loss, task.penalty, task.epsilon, self.intercept);
         // What is shared was made from the features as they are.
-        risk.sharing(task.shared.filter(|_| std::ptr::eq(x, task.x)))
+        risk.sharing(task.shared.filter(|_| std::ptr::eq(x, task.x))).heeding(task.heed)
+    }
+
+    /// What every class counts among these rows; `None` if all count 1.
+    pub(crate) fn class_weights_of(&self, data: &Dataset<'_>) -> Result<Option<Vec<f64>>> {
+        self.each_class(data.classes(), || {
+            let mut mass = vec![0.0; data.classes().len()];
+            for (i, &k) in data.y().iter().enumerate() {
+                mass[k as usize] += data.weights().map_or(1.0, |w| w[i]);
+            }
+            mass
+        })
     }
 
     /// Sample weights times class weights; `None` if all are 1.
-    fn row_weights<'a>(&self, data: &'a Dataset<'_>) -> Result<Option<Cow<'a, [f64]>>> {
-        let classes = data.classes();
+    pub(crate) fn row_weights<'a>(&self, data: &'a Dataset<'_>) -> Result<Option<Cow<'a, [f64]>>> {
+        let Some(each) = self.class_weights_of(data)? else {
+            return Ok(data.weights().map(Cow::Borrowed));
+        };
+        let rows = data.y().iter().enumerate().map(|(i, &k)| each[k as usize] * data.weights().map_or(1.0, |w| w[i]));
+        let rows: Vec<f64> = rows.collect();
+        let of = "the rows, with those of their classes,";
+        if rows.iter().all(|weight| *weight == 0.0) {
+            return Err(Error::NoWeight { of });
+        }
+        check_sum(of, &rows)?;
+        Ok(Some(Cow::Owned(rows)))
+    }
+}
+
+impl Spec {
+    /// What every class counts, where `mass` says how much its rows weigh; `None` if all count 1.
+    pub(crate) fn each_class(&self, classes: &[String], mass: impl FnOnce() -> Vec<f64>) -> Result<Option<Vec<f64>>> {
         let each: Vec<f64> = match &self.class_weight {
-            ClassWeight::None => return Ok(data.weights().map(Cow::Borrowed)),
+            ClassWeight::None => return Ok(None),
             ClassWeight::Each(map) => {
                 if let Some((name, _)) = map.iter().find(|(name, _)| !classes.contains(name)) {
                     return Err(Error::param("class-weight", name, "name classes of the data"));
@@ -324,20 +484,16 @@ impl Spec {
                 classes.iter().map(|c| map.get(c).copied().unwrap_or(1.0)).collect()
             }
             ClassWeight::Balanced => {
-                let mut mass = vec![0.0; classes.len()];
-                for (i, &k) in data.y().iter().enumerate() {
-                    mass[k as usize] += data.weights().map_or(1.0, |w| w[i]);
-                }
+                let mass = mass();
                 let present = mass.iter().filter(|m| **m > 0.0).count() as f64;
                 let total: f64 = mass.iter().sum();
                 mass.iter().map(|m| if *m > 0.0 { total / (present * m) } else { 1.0 }).collect()
             }
         };
-        if let Some(k) = each.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
-            return Err(Error::Weight { place: format!("class `{}`", classes[k]), value: each[k] });
+        match each.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
+            Some(k) => Err(Error::Weight { place: format!("class `{}`", classes[k]), value: each[k] }),
+            None => Ok(Some(each)),
         }
-        let rows = data.y().iter().enumerate().map(|(i, &k)| each[k as usize] * data.weights().map_or(1.0, |w| w[i]));
-        Ok(Some(Cow::Owned(rows.collect())))
     }
 }
 
@@ -346,13 +502,17 @@ pub(crate) struct Task<'a> {
     pub(crate) x: &'a Features<'a>,
     pub(crate) y: &'a [u32],
     pub(crate) classes: usize,
+    /// How the classes are called; nothing where that is not needed.
+    pub(crate) names: &'a [String],
     pub(crate) weights: Option<Cow<'a, [f64]>>,
     pub(crate) penalty: &'a dyn Penalty,
     pub(crate) epsilon: f64,
     /// What fits on the same rows have in common.
-    pub(crate) shared: Option<&'a Shared>,
+    pub(crate) shared: Option<&'a SharedProducts>,
     /// Whether the optimum is to be proven.
     pub(crate) proof: bool,
+    /// Who may interrupt it.
+    pub(crate) heed: Heed<'a>,
 }
 
 #[cfg(test)]
@@ -388,6 +548,7 @@ mod tests {
         let x = Features::csr(vec![0, 1, 2], vec![0, 4_000_000_000], vec![1.0, 1.0], 4_000_000_001).unwrap();
         let data = Dataset::from_labels(x, &["a", "b"]).unwrap();
         let error = Spec::default().fit(&data).unwrap_err().to_string();
-        assert_eq!(error, "`features times scorers` must be at most 50 million, found 8000000002");
+        let expected = "the fit of 4000000001 features for 2 scorers needs about 832 GB, and the memory budget is ";
+        assert!(error.starts_with(expected), "{error}");
     }
 }

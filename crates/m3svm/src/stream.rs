@@ -6,6 +6,7 @@
 //! fit of N rows has, batches of n rows need λ·n/N (and ε·n/N, which rarely matters).
 
 use std::ops::ControlFlow;
+use std::sync::Mutex;
 use std::time::Instant;
 
 use rand::SeedableRng;
@@ -14,11 +15,13 @@ use rand_chacha::ChaCha8Rng;
 use crate::certificate::Certificate;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::model::{Model, Training};
 use crate::objective::Objective;
 use crate::scale::Scaler;
 use crate::scheme::Scheme;
-use crate::solver::{Adam, AdamState, AnySolver, Solution, Stop};
+use crate::select::{Control, LambdaChoice};
+use crate::solver::{Adam, AdamState, AnySolver, Solution, Stop, diverged};
 use crate::spec::{ClassWeight, Spec};
 
 /// Rows per step where the solver does not say: with 16, twenty passes over Iris get nine of ten rows right, with 64 they do not.
@@ -27,7 +30,7 @@ const ROWS_PER_STEP: usize = 16;
 impl Spec {
     /// Whether [`Spec::fit_batch`] can train this: one joint problem without kinks at zero weights.
     pub fn takes_batches(&self) -> bool {
-        self.scheme == Scheme::Joint && self.penalty.as_dyn().threshold().is_none()
+        self.scheme == Scheme::Joint && self.penalty.as_dyn().separable().is_none() && self.kernel.is_linear()
     }
 
     /// Goes over a batch once, in steps of Adam from where `before` and `state` have left off; without `before` from zero.
@@ -60,9 +63,17 @@ impl Spec {
         batch: &Dataset<'_>,
         before: Option<&Model>,
         state: &mut AdamState,
-        ask: &mut dyn FnMut() -> ControlFlow<()>,
+        ask: &mut (dyn FnMut() -> ControlFlow<()> + Send),
     ) -> Result<Model> {
         let started = Instant::now();
+        if self.chooses_lambda() {
+            self.check_for_batches(batch, before)?;
+            let choice = self.lambda_of_batches(batch, before, ask)?;
+            let spec = self.with_lambda(choice.lambda * (batch.rows() as f64 / choice.rows.max(1) as f64));
+            let mut model = spec.fit_batch_watched(batch, before, state, ask)?;
+            model.training.lambda = Some(choice);
+            return Ok(model);
+        }
         self.check_for_batches(batch, before)?;
         let scaler = before.map_or_else(|| Scaler::fit(self.scaling, batch.x(), batch.weights()), |m| m.scaler.clone());
         let scaled = batch.borrow_with_x(scaler.apply(batch.x().view())?);
@@ -87,7 +98,7 @@ impl Spec {
         }
         let objective = risk.eval(&theta, &mut grad);
         if !(objective.is_finite() && theta.iter().all(|t| t.is_finite())) {
-            return Err(Error::Diverged { iteration: now.steps as usize });
+            return Err(diverged(objective, now.steps as usize));
         }
         *state = now;
         let past = before.map(Model::training);
@@ -98,23 +109,36 @@ impl Spec {
             stop: Stop::IterationLimit,
             iterations: state.steps as usize,
             evaluations: 2 + past.map_or(0, |t| t.evaluations),
-            seconds: started.elapsed().as_secs_f64() + past.map_or(0.0, |t| t.seconds),
+            passes: None,
+            lambda: None,
+            // What a model from a file took is not known.
+            seconds: past.map_or(Some(0.0), |t| t.seconds).map(|before| before + started.elapsed().as_secs_f64()),
         };
         let certificate = Certificate { objective, lower_bound: None };
         let (iterations, evaluations) = (training.iterations, training.evaluations);
         let solution = Solution { theta, certificate, stop: training.stop, iterations, evaluations };
-        Ok(Model::new(self.clone(), &scaled, scaler, solution, training))
+        Model::new(self.clone(), &scaled, scaler, solution, training)
     }
 
     fn check_for_batches(&self, batch: &Dataset<'_>, before: Option<&Model>) -> Result<()> {
         self.check()?;
         self.loss.as_dyn().check_classes(batch.classes().len())?;
-        self.check_size(batch)?;
+        memory::check_fit(self, batch)?;
         if self.scheme != Scheme::Joint {
             return Err(Error::param("method", "many problems of two classes", "be one joint problem to take batches"));
         }
-        // The lasso needs a solver that finds zeros.
-        AnySolver::Adam(self.adam()).suits(self.loss.as_dyn(), self.penalty.as_dyn())?;
+        if !self.kernel.is_linear() || before.is_some_and(|model| model.expansion().is_some()) {
+            let must = "be linear where data comes in batches: a kernel compares all rows with each other";
+            return Err(Error::param("kernel", self.kernel.name(), must));
+        }
+        if self.hard_margin {
+            let must = "be left out where data comes in batches: no batch knows which rows of others have to lead";
+            return Err(Error::param("hard-margin", true, must));
+        }
+        if self.penalty.as_dyn().separable().is_some() {
+            let must = "have no absolute values of weights where data comes in batches: their zeros want all rows";
+            return Err(Error::param("penalty", self.penalty.name(), must));
+        }
         if self.class_weight == ClassWeight::Balanced {
             let must = "name the weights of classes where data comes in batches: the balance of a batch is not that of all data";
             return Err(Error::param("class-weight", "balanced", must));
@@ -136,6 +160,27 @@ impl Spec {
             return Err(Error::param("classes", batch.classes().join(", "), must));
         }
         Ok(())
+    }
+
+    /// What λ goes by: what was chosen for the model before, or its λ for its rows, or else what suits this batch.
+    fn lambda_of_batches(
+        &self,
+        batch: &Dataset<'_>,
+        before: Option<&Model>,
+        ask: &mut (dyn FnMut() -> ControlFlow<()> + Send),
+    ) -> Result<LambdaChoice> {
+        if let Some(model) = before {
+            let known = model.training.lambda.clone();
+            let rows = model.training.rows;
+            let as_it_was = || model.spec.penalty.lambda().map(|lambda| LambdaChoice::given(lambda, rows));
+            if let Some(choice) = known.or_else(as_it_was) {
+                return Ok(choice);
+            }
+        }
+        let asked = Mutex::new(ask);
+        let watch = |_: &_| asked.lock().map_or(ControlFlow::Break(()), |mut ask| (*ask)());
+        let choice = self.choose(batch, &Control::new(&watch))?;
+        if choice.interrupted { Err(Error::Interrupted) } else { Ok(choice) }
     }
 
     /// The parameters of a model, with intercepts if these settings have them.

@@ -2,13 +2,21 @@
 //!
 //! T is learnt from scores of rows that the model has not been trained on. Dividing by it changes no prediction.
 
+use crate::dataset::check_sum;
 use crate::error::{Error, Result};
+use crate::loss::{Loss, Softmax};
 
 /// Range of T in units of the spread of the scores; beyond it probabilities are flat, or 0 and 1, for all purposes.
 const RANGE: f64 = 1e6;
 /// Imagined rows of each class. A whole one, as in Platt's scaling, makes probabilities of a few hundred rows too timid, because it says of
 /// some sure predictions that they are wrong; with none, scores without a mistake would ask for T = 0.
 const IMAGINED: f64 = 0.1;
+/// Scores of spreads and sizes outside of this are brought to about 1 first.
+const SMALL: f64 = 1e-100;
+const LARGE: f64 = 1e100;
+/// Steps of Newton's method where a few digits suffice, and how far one may go.
+const NEWTON_STEPS: usize = 12;
+const NEWTON_REACH: f64 = 8.0;
 /// Halvings of log T: enough for all digits of f64.
 const HALVINGS: usize = 60;
 
@@ -22,12 +30,37 @@ const HALVINGS: usize = 60;
 /// that are all on the right side would ask for T = 0. Scores are n×c row-major.
 pub fn temperature(scores: &[f64], y: &[u32], classes: usize, weights: Option<&[f64]>) -> Result<f64> {
     check(scores, y, classes, weights)?;
-    let weight = |i: usize| weights.map_or(1.0, |w| w[i]);
-    let total: f64 = (0..y.len()).map(weight).sum();
-    let spread = scores.chunks_exact(classes).map(spread_of).fold(0.0, f64::max);
+    let total: f64 = (0..y.len()).map(|i| weights.map_or(1.0, |w| w[i])).sum();
+    let spread = scores.chunks_exact(classes).map(half_spread_of).fold(0.0, f64::max);
     if !(spread > 0.0 && total > 0.0) {
         return Ok(1.0);
     }
+    if (SMALL..LARGE).contains(&spread) && total < LARGE && scores.iter().all(|z| z.abs() < LARGE) {
+        return Ok(best(scores, y, classes, weights, 2.0 * spread));
+    }
+    // Sums and quotients would overflow or vanish. Shifts of a row change nothing; halves have no difference that overflows.
+    let shifted = |z: &[f64]| {
+        let top = z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        z.iter().map(|z| (0.5 * z - 0.5 * top) / spread).collect::<Vec<f64>>()
+    };
+    let unit: Vec<f64> = scores.chunks_exact(classes).flat_map(shifted).collect();
+    // At most 1e6 spreads of at most the largest number.
+    Ok((best(&unit, y, classes, weights, 1.0) * spread * 2.0).clamp(f64::MIN_POSITIVE, f64::MAX))
+}
+
+/// softmax(z/T) of scores n×c.
+pub(crate) fn tempered(mut scores: Vec<f64>, temperature: f64, classes: usize) -> Vec<f64> {
+    scores.iter_mut().for_each(|z| *z /= temperature);
+    scores.chunks_exact_mut(classes).for_each(|row| {
+        Softmax {}.probabilities(row);
+    });
+    scores
+}
+
+/// The same for scores with a spread that neither overflows nor vanishes.
+fn best(scores: &[f64], y: &[u32], classes: usize, weights: Option<&[f64]>, spread: f64) -> f64 {
+    let weight = |i: usize| weights.map_or(1.0, |w| w[i]);
+    let total: f64 = (0..y.len()).map(weight).sum();
     // The likelihood is concave in 1/T; this is minus its slope there. It rises with 1/T.
     let slope = |t: f64| -> f64 {
         let rows = scores.chunks_exact(classes).zip(y).enumerate();
@@ -43,7 +76,47 @@ pub fn temperature(scores: &[f64], y: &[u32], classes: usize, weights: Option<&[
         let middle = 0.5 * (low + high);
         if slope(middle.exp()) > 0.0 { low = middle } else { high = middle }
     }
-    Ok((0.5 * (low + high)).exp())
+    (0.5 * (low + high)).exp()
+}
+
+/// Mean −ln of the probability of the true class at the temperature that suits the scores best, to the digits that a comparison needs.
+pub(crate) fn calibrated_log_loss(scores: &[f64], y: &[u32], classes: usize, weights: &[f64]) -> f64 {
+    let total: f64 = weights.iter().sum();
+    let spread = scores.chunks_exact(classes).map(half_spread_of).fold(0.0, f64::max);
+    if !(spread > 0.0 && spread.is_finite() && total > 0.0) {
+        return (classes as f64).ln();
+    }
+    // Newton's method on the inverse temperature, in which the loss is convex; tops are taken off, as shifts change nothing.
+    let mut inverse = 1.0 / spread;
+    let mut share = vec![0.0; classes];
+    for _ in 0..NEWTON_STEPS {
+        let (mut slope, mut bend) = (0.0, 0.0);
+        for ((z, &y), w) in scores.chunks_exact(classes).zip(y).zip(weights) {
+            let top = z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let (mut sum, mut mean, mut square, mut all) = (0.0, 0.0, 0.0, 0.0);
+            for (share, z) in share.iter_mut().zip(z) {
+                *share = (inverse * (z - top)).exp();
+                sum += *share;
+                mean += *share * (z - top);
+                square += *share * (z - top) * (z - top);
+                all += z - top;
+            }
+            let target = (IMAGINED * all + total * (z[y as usize] - top)) / (total + IMAGINED * classes as f64);
+            slope += w * (mean / sum - target);
+            bend += w * (square / sum - (mean / sum) * (mean / sum));
+        }
+        let step = if bend > 0.0 { slope / bend } else { 0.0 };
+        inverse = (inverse - step).clamp(inverse / NEWTON_REACH, inverse * NEWTON_REACH);
+        if step.abs() <= 1e-3 * inverse {
+            break;
+        }
+    }
+    let loss = |((z, &y), w): ((&[f64], &u32), &f64)| {
+        let top = z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let sum: f64 = z.iter().map(|z| (inverse * (z - top)).exp()).sum();
+        w * (sum.ln() - inverse * (z[y as usize] - top))
+    };
+    scores.chunks_exact(classes).zip(y).zip(weights).map(loss).sum::<f64>() / total
 }
 
 fn check(scores: &[f64], y: &[u32], classes: usize, weights: Option<&[f64]>) -> Result<()> {
@@ -58,6 +131,7 @@ fn check(scores: &[f64], y: &[u32], classes: usize, weights: Option<&[f64]>) -> 
         return Err(Error::UnknownClass { row, label: y[row].to_string(), known: classes });
     }
     let Some(weights) = weights else { return Ok(()) };
+    check_sum("the rows", weights)?;
     if weights.len() != y.len() {
         return Err(Error::Shape { what: "sample weights (one per row)", expected: y.len(), found: weights.len() });
     }
@@ -67,9 +141,9 @@ fn check(scores: &[f64], y: &[u32], classes: usize, weights: Option<&[f64]>) -> 
     }
 }
 
-fn spread_of(z: &[f64]) -> f64 {
+fn half_spread_of(z: &[f64]) -> f64 {
     let (low, high) = z.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), z| (l.min(*z), h.max(*z)));
-    high - low
+    0.5 * high - 0.5 * low
 }
 
 /// The mean of z under softmax(z/T).
@@ -126,6 +200,20 @@ mod tests {
         let weighted = temperature(&SCORES, &y, 3, Some(&[2.0; 4])).unwrap();
         let repeated = temperature(&[SCORES, SCORES].concat(), &[y, y].concat(), 3, None).unwrap();
         assert!((weighted / repeated - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn scores_of_any_size_have_a_temperature_of_their_size() {
+        let y = [0, 1, 2, 2];
+        let once = temperature(&SCORES, &y, 3, None).unwrap();
+        for size in [1e-300, 1e-150, 1e150, 1e307] {
+            let scaled: Vec<f64> = SCORES.iter().map(|z| size * z).collect();
+            let found = temperature(&scaled, &y, 3, None).unwrap();
+            assert!((found / size / once - 1.0).abs() < 1e-9, "{size}: {found}");
+        }
+        // A spread that vanishes next to the scores themselves.
+        let found = temperature(&[1e300, 1e300 + 1e286, 1e300, 1e300], &[1, 0], 2, None).unwrap();
+        assert!(found.is_finite() && found > 0.0);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Numbers as people write them.
+//! Numbers as people write them, and names as people can look at them.
 
 /// A setting: 0.001, but 1e-6.
 pub fn plain(value: f64) -> String {
@@ -69,9 +69,21 @@ pub fn plural(n: usize, one: &str) -> String {
     }
 }
 
+/// Whether a character does something other than to be seen: it steers a terminal, or changes the direction of what follows. A class
+/// name must not turn the numbers beside it around.
+pub fn steers(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A name from a file, or a message with such names, on one line and with nothing that steers a terminal.
+pub fn visible(text: &str) -> String {
+    text.chars().map(|c| if steers(c) { '\u{fffd}' } else { c }).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
 
     #[test]
     fn numbers_are_rounded_for_people() {
@@ -82,6 +94,26 @@ mod tests {
         assert_eq!(["<0.001", "0.050"], [9e-4, 0.05].map(p_value));
         assert_eq!(["25 µs", "2.5 ms", "1.50 s"], [2.5e-5, 0.0025, 1.5].map(seconds));
         assert_eq!((plural(1, "row"), plural(2, "class")), ("1 row".into(), "2 classes".into()));
+    }
+
+    #[test]
+    fn names_cannot_steer_a_terminal() {
+        assert_eq!(visible("a\u{1b}[31mb\r\n\u{202e}é\u{85}"), "a\u{fffd}[31mb\u{fffd}\u{fffd}\u{fffd}é\u{fffd}");
+    }
+
+    #[test]
+    fn errors_name_classes_on_one_line() {
+        let name = || "a\r\nb".to_string();
+        for error in [
+            Error::TooFewClasses { found: 1, only: Some(name()) },
+            Error::UnknownClass { row: 0, label: name(), known: 2 },
+            Error::Weight { place: format!("class `{}`", name()), value: -1.0 },
+            Error::param("class-weight", name(), "name classes of the data"),
+            Error::Model { path: "m".into(), what: name() },
+        ] {
+            let text = error.to_string();
+            assert!(text.contains("a\u{fffd}\u{fffd}b") && !text.contains('\n'), "{text}");
+        }
     }
 
     #[test]

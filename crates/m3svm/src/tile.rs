@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::interrupt::Heed;
+
 /// Room for the scores of a few rows that costs no allocation and stays in the fastest cache.
 pub(crate) struct Tile {
     classes: usize,
@@ -32,9 +34,25 @@ impl Tile {
 
     /// Calls `f` with a few rows at a time and the room for their scores.
     #[inline(always)]
-    pub(crate) fn each(&mut self, rows: Range<usize>, mut f: impl FnMut(Range<usize>, &mut [f64])) {
+    pub(crate) fn each(&mut self, rows: Range<usize>, f: impl FnMut(Range<usize>, &mut [f64])) {
+        self.each_wanted(rows, Heed::default(), f);
+    }
+
+    /// The same until the fit is interrupted.
+    #[inline(always)]
+    pub(crate) fn each_wanted(
+        &mut self,
+        rows: Range<usize>,
+        heed: Heed<'_>,
+        mut f: impl FnMut(Range<usize>, &mut [f64]),
+    ) {
+        // So many tiles take a hundred times as long as a look at the clock.
+        const ASK_EVERY: usize = 64;
         let (few, end) = (Self::rows(self.classes), rows.end);
-        for start in rows.step_by(few) {
+        for (number, start) in rows.step_by(few).enumerate() {
+            if number % ASK_EVERY == ASK_EVERY - 1 && !heed.go_on() {
+                return;
+            }
             let rows = start..(start + few).min(end);
             f(rows.clone(), self.first(rows.len()));
         }

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._typing import Axes, Self
 from ._drawing import COLOURS, axes_to_draw_into
 from ._fitted import fitted
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from typing_extensions import Self
 
 
 class ConvergenceDisplay:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._typing import Axes, Self
 from ._drawing import COLOUR_MAP, MOST_NUMBERS, axes_to_draw_into, outline, table
 from ._fitted import fitted
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from typing_extensions import Self
 
 
 class MarginMatrixDisplay:
@@ -115,8 +112,8 @@ class MarginMatrixDisplay:
         display : MarginMatrixDisplay
             Itself.
         """
-        ax = axes_to_draw_into(ax)
         names = [str(label) for label in self.display_labels]
+        ax = axes_to_draw_into(ax, rows=len(names), columns=len(names))
         shown = self.margins.copy()
         np.fill_diagonal(shown, np.nan)
         self.im_ = table(

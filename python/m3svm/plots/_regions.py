@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from .._base import LinearClassifier
+from .._typing import Axes, Self
 from ._drawing import COLOURS, axes_to_draw_into, class_colours, class_markers
+from ._fitted import inside
 from ._plane import Plane, plane_through
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from typing_extensions import Self
+# The line in which a margin ends.
+_END: dict[str, Any] = {"color": "0.35", "linewidth": 0.9, "linestyle": (0, (4, 3))}
 
 
 class DecisionRegionDisplay:
@@ -34,6 +36,8 @@ class DecisionRegionDisplay:
         The labels.
     xlabel, ylabel : str, default=""
         What the coordinates are.
+    lead : ndarray of shape (n_points, n_points) or None, default=None
+        How far the score of the class there is ahead of the next one. Where that is less than 1, a margin is drawn.
 
     Attributes
     ----------
@@ -43,6 +47,8 @@ class DecisionRegionDisplay:
         The figure around it.
     surface_ : matplotlib QuadMesh
         The coloured regions.
+    margins_ : matplotlib ContourSet or None
+        The ends of the margins.
 
     Examples
     --------
@@ -65,6 +71,7 @@ class DecisionRegionDisplay:
         classes: ArrayLike,
         xlabel: str = "",
         ylabel: str = "",
+        lead: NDArray[np.float64] | None = None,
     ) -> None:
         self.xx0 = xx0
         self.xx1 = xx1
@@ -72,6 +79,7 @@ class DecisionRegionDisplay:
         self.classes = np.asarray(classes)
         self.xlabel = xlabel
         self.ylabel = ylabel
+        self.lead = lead
 
     @classmethod
     def from_estimator(
@@ -84,6 +92,7 @@ class DecisionRegionDisplay:
         grid_resolution: int = 300,
         eps: float = 0.08,
         display_labels: ArrayLike | None = None,
+        margins: bool | None = None,
         ax: Axes | None = None,
     ) -> Self:
         """Show the regions of a fitted classifier around rows of data.
@@ -108,6 +117,9 @@ class DecisionRegionDisplay:
             How far the picture goes beyond the rows, as a share of their extent.
         display_labels : array-like of shape (n_classes,), optional
             Names of the classes; ``classes_`` if None.
+        margins : bool or None, default=None
+            Whether to show the strips in which the winning class leads by less than 1: between two classes the strip is
+            their margin. None is for "where a hinge has been trained". Decompositions have such strips for two classes only.
         ax : matplotlib Axes, optional
             Where to draw; a new figure if None.
 
@@ -124,13 +136,17 @@ class DecisionRegionDisplay:
         axes = [_steps(column, eps, grid_resolution) for column in plane.points.T]
         xx0, xx1 = np.meshgrid(*axes)
         grid = np.column_stack([xx0.ravel(), xx1.ravel()])
-        labels = np.asarray(estimator.predict(plane.features(grid)))
+        cut = plane.features(grid)
+        labels = np.asarray(estimator.predict(cut))
         classes = np.asarray(estimator.classes_)
         region = np.searchsorted(classes, labels).reshape(xx0.shape)
         names = classes if display_labels is None else np.asarray(display_labels)
         if names.shape != classes.shape:
             raise ValueError(f"`display_labels` must name {len(classes)} classes, found {names.size} names")
-        display = cls(xx0=xx0, xx1=xx1, region=region, classes=names, xlabel=plane.names[0], ylabel=plane.names[1])
+        lead = _lead(estimator, cut).reshape(xx0.shape) if _has_margins(estimator, margins) else None
+        display = cls(
+            xx0=xx0, xx1=xx1, region=region, classes=names, xlabel=plane.names[0], ylabel=plane.names[1], lead=lead
+        )
         display.plot(ax=ax)
         if y is not None:
             display._scatter(plane, classes, np.asarray(y))
@@ -165,6 +181,13 @@ class DecisionRegionDisplay:
         )
         for k in np.unique(self.region)[1:]:
             ax.contour(self.xx0, self.xx1, self.region >= k, levels=[0.5], colors="0.35", linewidths=0.8)
+        self.margins_ = None
+        # Nothing ends in a picture that lies within the margins, or beyond all of them.
+        if self.lead is not None and self.lead.min() < 1 < self.lead.max():
+            within = np.minimum(self.lead, 2.0)
+            ax.contourf(self.xx0, self.xx1, within, levels=[0.0, 1.0], colors="white", alpha=0.45)
+            line: dict[str, Any] = {f"{what}s": [value] for what, value in _END.items()}
+            self.margins_ = ax.contour(self.xx0, self.xx1, within, levels=[1.0], **line)
         if len(self.classes) > len(COLOURS):
             self._name_regions(ax)
         ax.set_xlabel(self.xlabel)
@@ -197,8 +220,30 @@ class DecisionRegionDisplay:
                 "linewidths": 0.4,
             }
             self.ax_.scatter(points[:, 0], points[:, 1], label=str(name), **style)
+        if self.margins_ is not None:
+            self.ax_.plot([], [], **_END, label="lead of 1")
         # Beside the picture: inside, there may be no place without points.
         self.ax_.legend(fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5), ncols=1 + number // 20)
+
+
+def _has_margins(estimator: Any, wanted: bool | None) -> bool:
+    """Whether the leads of classes are to be drawn, which not all classifiers have."""
+    inner = inside(estimator)
+    known = isinstance(inner, LinearClassifier) and (inner._method not in ("ovr", "ovo") or len(inner.classes_) == 2)
+    if wanted and not known:
+        raise ValueError(
+            f"`margins` are those of joint problems of m3svm, or of two classes, found {type(inner).__name__}"
+        )
+    return bool(known and (not inner._native_probabilities if wanted is None else wanted))
+
+
+def _lead(estimator: Any, rows: Any) -> NDArray[np.float64]:
+    """How far the best class is ahead of the next one."""
+    scores = np.asarray(estimator.decision_function(rows))
+    if scores.ndim == 1:
+        return np.asarray(np.abs(scores))
+    best = np.partition(scores, -2, axis=1)
+    return np.asarray(best[:, -1] - best[:, -2])
 
 
 def _steps(column: NDArray[np.float64], eps: float, number: int) -> NDArray[np.float64]:

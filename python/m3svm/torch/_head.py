@@ -67,9 +67,11 @@ def fit_head(head: nn.Linear, embeddings: Any, target: Any, estimator: Any = Non
 
 def _scorers(estimator: Any) -> tuple[Any, Any]:
     """Weights and intercepts with one row per class."""
-    weight, bias = np.asarray(estimator.coef_), np.asarray(estimator.intercept_)
+    # Ours have one row per class there with two classes too.
+    own = "scorer_" if hasattr(estimator, "scorer_coef_") else ""
+    weight, bias = (np.asarray(getattr(estimator, own + name)) for name in ("coef_", "intercept_"))
     classes = len(estimator.classes_)
-    if weight.shape[0] != classes or type(estimator).__name__ == "OneVsOneSVMClassifier":
+    if weight.shape[0] != classes or getattr(estimator, "_method", None) == "ovo":
         raise ValueError(f"{type(estimator).__name__} does not have one scorer per class, which a layer needs")
     return weight, bias
 

@@ -4,25 +4,26 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::Args;
+use m3svm::metrics::Criterion;
 use m3svm::select::Comparison;
 use m3svm::{Method, Scaling, Spec};
 
 use super::spec::{class_weight, named, or};
-use super::{DataArgs, count, output};
+use super::{ColumnArgs, DataArgs, count, output};
 
 /// `m3svm compare`.
 #[derive(Debug, Args)]
 #[command(after_help = "Every method is tuned by itself on the training part of each fold (7 values of lambda, and\n\
     p 1, 2, 4, 8 where it has one) and judged on the rest. All methods see the same folds.\n\n\
-    Example:\n  m3svm compare data.csv --label kind --repeats 2 --methods m3svm,lr,ovr")]
+    Examples:\n  m3svm compare data.csv --label kind --repeats 2 --methods m3svm,lr,ovr\n  \
+    m3svm compare data.csv --metric balanced -o best.m3svm")]
 pub(crate) struct CompareArgs {
-    /// Data with labels: CSV, LIBSVM, Parquet, Arrow, NumPy or MATLAB; `-` is standard input
+    /// Data with labels: CSV, LIBSVM, Parquet, Arrow, JSON lines, NumPy or MATLAB; `-` is standard input
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) data: DataArgs,
-    /// Feature columns by name or position from 0 [default: all others]
-    #[arg(long, value_name = "A,B,C", value_delimiter = ',', help_heading = "Data")]
-    pub(crate) features: Vec<String>,
+    #[command(flatten)]
+    pub(crate) columns: ColumnArgs,
     /// Column whose equal values mark rows that belong together, such as recordings of one person: they are never
     /// divided between training and test
     #[arg(long, value_name = "COLUMN", allow_negative_numbers = true, help_heading = "Data")]
@@ -33,6 +34,9 @@ pub(crate) struct CompareArgs {
     folds: Option<i128>,
     #[arg(long, value_name = "N", allow_negative_numbers = true, help = or("How often the rows are divided anew", 10), help_heading = "Comparison")]
     repeats: Option<i128>,
+    #[arg(long, value_name = "NAME", value_parser = named(Criterion::ALL.map(|by| (by.name(), by))),
+        help = or("What settings and methods are judged by", Criterion::default().name()), help_heading = "Comparison")]
+    metric: Option<Criterion>,
     #[arg(long, value_name = "NAME", value_parser = named(Scaling::ALL.map(|s| (s.name(), s))),
         help = or("Scaling of the features", Scaling::default().name()), help_heading = "Comparison")]
     scale: Option<Scaling>,
@@ -44,6 +48,9 @@ pub(crate) struct CompareArgs {
     /// Note finished work in this file, and go on from what it has
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) resume: Option<PathBuf>,
+    /// Write the model of the best method, trained on all rows, to this file; `-` is standard output
+    #[arg(short, long, value_name = "MODEL", value_parser = output(), help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
     /// Print the result as JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
@@ -73,6 +80,8 @@ impl CompareArgs {
         if let Some(repeats) = self.repeats {
             comparison.repeats = count("repeats", repeats)?;
         }
+        let by = self.metric.unwrap_or_default();
+        comparison.searches.iter_mut().for_each(|search| search.criterion = by);
         Ok((methods, comparison))
     }
 

@@ -72,7 +72,7 @@ enum What {
 enum ProtocolName {
     /// As the authors' public script does it
     Paper,
-    /// Tuned by inner folds and judged on outer ones, without leaks
+    /// Tuned by inner folds and judged on outer ones, all methods alike
     Fair,
     /// Both
     Both,

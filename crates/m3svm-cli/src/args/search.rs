@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use m3svm::select::{Grid, Rule, Search, Values};
+use m3svm::metrics::Criterion;
+use m3svm::select::{Grid, GridValues, Rule, Search};
 use m3svm::text::plain;
 use m3svm::{Method, Spec};
 
 use super::count;
-use super::spec::{SpecArgs, or};
+use super::spec::{SpecArgs, named, or};
 
 /// How to search. Options that are not given keep the value of [`Search::new`].
 #[derive(Debug, Args)]
@@ -21,6 +22,9 @@ pub(crate) struct SearchArgs {
     /// Which setting is chosen
     #[arg(long, value_name = "NAME", default_value = "best")]
     rule: RuleName,
+    #[arg(long, value_name = "NAME", value_parser = named(Criterion::ALL.map(|by| (by.name(), by))),
+        help = or("What settings are judged by", Criterion::default().name()))]
+    metric: Option<Criterion>,
     /// Cross-validate the search itself, for an accuracy that is not too good to be true; takes as many times as long
     /// as there are folds
     #[arg(long)]
@@ -39,7 +43,7 @@ pub(crate) struct SearchArgs {
 /// The rules as they are typed.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum RuleName {
-    /// The highest mean accuracy
+    /// The highest mean
     Best,
     /// The largest lambda within one standard error of it
     OneSe,
@@ -58,6 +62,7 @@ impl SearchArgs {
                 RuleName::Best => Rule::BestMean,
                 RuleName::OneSe => Rule::OneStandardError,
             },
+            criterion: self.metric.unwrap_or(usual.criterion),
             discard: !self.no_discard,
             tol: self.search_tol.unwrap_or(usual.tol),
             ..usual
@@ -80,13 +85,18 @@ pub(super) fn with_ranges(tune: clap::Command) -> clap::Command {
     let lambda_help = or("Strengths of the penalty to try", lambdas);
     tune.mut_arg("p", |p| p.value_name("RANGE").help(p_help))
         .mut_arg("lambda", |lambda| lambda.value_name("RANGE").help(lambda_help))
+        .mut_arg("gamma", |gamma| {
+            gamma
+                .value_name("RANGE")
+                .help("Gammas of the kernel to try, such as 0.01:1:5, or `scale` or `auto` [default: scale]")
+        })
         .mut_arg("seed", |seed| seed.help(or("Seed of the folds, and of the order of rows in adam", usual().spec.seed)))
         .mut_arg("tol", |tol| tol.help(or("Relative duality gap of the final model", plain(usual().spec.tol))))
 }
 
 /// A range as one types it.
-fn ends(values: &Option<Values>) -> String {
-    let values = values.as_ref().map_or(&[][..], Values::as_slice);
+fn ends(values: &Option<GridValues>) -> String {
+    let values = values.as_ref().map_or(&[][..], GridValues::as_slice);
     match values {
         [] => String::new(),
         [one] => plain(*one),

@@ -1,13 +1,19 @@
 //! `m3svm evaluate`.
 
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
 use m3svm::Model;
-use m3svm::metrics::{Metrics, Scores, top_k_accuracy};
-use m3svm_io::LabelUse;
+use m3svm::memory::Meter;
+use m3svm::metrics::{Judged, Metrics, Quality, Scores, top_k_accuracy};
+use m3svm_io::{LabelUse, Table};
+use m3svm_report::{Report, quality_sections};
 use serde_json::json;
 
 use crate::args::EvaluateArgs;
+use crate::files::{all_files, called, check_outputs, print_beside};
 use crate::report::{self, count, percent, plural};
-use crate::{print, table};
+use crate::{print, quality, table};
 
 /// Beyond this many classes a confusion matrix is a wall of numbers; the most confused pairs say more.
 const MOST_CLASSES: usize = 30;
@@ -15,29 +21,68 @@ const MOST_CLASSES: usize = 30;
 const PAIRS: usize = 10;
 
 pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
+    let files = all_files(&args.file)?;
+    let inputs: Vec<&Path> = files.iter().chain([&args.model]).map(PathBuf::as_path).collect();
+    check_outputs(&[("report", args.report.as_deref())], &inputs, args.json)?;
     let model = Model::load(&args.model)?;
-    let read = args.data.read_for(&args.file, &model, LabelUse::Required)?;
-    let truth = read.class_numbers(&model)?;
-    let predicted = model.predict(&read.x)?;
-    let (classes, weights) = (model.classes().len(), read.weights.as_deref());
-    let metrics = Metrics::new(&truth, &predicted, weights, classes)?;
-    let top = match args.top_k(&model)? {
-        Some(k) => Some((k, top_k_accuracy(&model.scores(&read.x)?, &truth, weights, classes, k)?)),
+    let (classes, k) = (model.classes().len(), args.top_k(&model)?);
+    // Of rows that pass by, only what measures need of each is kept.
+    let (mut truth, mut weights): (Vec<u32>, Option<Vec<f64>>) = Default::default();
+    let (mut scores, mut probabilities): (Vec<f64>, Option<Vec<f64>>) = Default::default();
+    let mut meter = Meter::new("the scores of all rows");
+    let mut take = |read: Table| -> anyhow::Result<()> {
+        let file = || report::file(&read.file);
+        let own = model.scores(&read.x).with_context(file)?;
+        meter.add(16 * own.len() as u64)?;
+        if let Some(more) = model.probabilities(&read.x).with_context(file)? {
+            probabilities.get_or_insert_default().extend(more);
+        }
+        scores.extend(own);
+        if let Some(more) = &read.weights {
+            weights.get_or_insert_default().extend(more);
+        }
+        truth.extend(read.class_numbers(&model)?);
+        Ok(())
+    };
+    match files.as_slice() {
+        [file] => match args.data.read_for(file, &model, LabelUse::Required, &[]) {
+            // What comes from a pipe is gone.
+            Err(error) if crate::is_over_budget(&error) && file.is_file() => {
+                args.data.read_parts_for(&files, &model, LabelUse::Required, &[], &mut take)?;
+            }
+            read => take(read?)?,
+        },
+        _ => args.data.read_parts_for(&files, &model, LabelUse::Required, &[], &mut take)?,
+    }
+    let (probabilities, weights) = (probabilities.as_deref(), weights.as_deref());
+    let judged = Judged { scores: &scores, probabilities, truth: &truth, weights, groups: None, classes };
+    let found = Quality::new(&judged)?;
+    let top = match k {
+        Some(k) => Some((k, top_k_accuracy(&scores, &truth, weights, classes, k)?)),
         None => None,
     };
+    let title = format!("{}: {}", called(&args.file), plural(found.metrics.rows, "row"));
+    if let Some(path) = &args.report {
+        page(&title, args, &model, &found, top).write_or_keep(path)?;
+    }
     if args.json {
-        return print(&format!("{}\n", as_json(&model, &metrics, top)));
+        return print(&format!("{}\n", as_json(&model, &found, top)));
     }
-    let mut title = format!("{}: {}", report::file(&read.file), plural(metrics.rows, "row"));
-    if let Some((k, accuracy)) = top {
-        title += &format!(", among the best {k} {}", percent(accuracy));
-    }
-    print(&text(&title, model.classes(), &metrics))
+    print_beside(&[&args.report], &text(&title, model.classes(), &found, top))
 }
 
-/// The whole report; also used by the demo.
-pub(crate) fn text(title: &str, classes: &[String], metrics: &Metrics) -> String {
-    let mut text = format!("{title}, accuracy {}\n\n", percent(metrics.accuracy));
+fn page(title: &str, args: &EvaluateArgs, model: &Model, found: &Quality, top: Option<(usize, f64)>) -> Report {
+    let report = Report::new(title).made_by(&report::made_by());
+    let report = report.section("Measures").facts(&quality::measures(found, top));
+    let report = quality_sections(report, model.classes(), &found.metrics, &format!("rows of {}", called(&args.file)));
+    report.section("Model").facts(&[("file", report::file(&args.model))]).facts(&report::settings(model))
+}
+
+/// The whole outcome.
+fn text(title: &str, classes: &[String], found: &Quality, top: Option<(usize, f64)>) -> String {
+    let (metrics, measures) = (&found.metrics, quality::measures(found, top));
+    let lines: Vec<(&str, String)> = measures.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+    let mut text = format!("{title}\n{}\n", table::list(&lines));
     let header = ["class", "precision", "recall", "F1", "rows"].map(String::from).to_vec();
     let mut rows = vec![header];
     for (name, scores) in classes.iter().zip(&metrics.per_class) {
@@ -84,18 +129,19 @@ fn mistakes(classes: &[String], metrics: &Metrics) -> String {
     format!("\nMost confused\n{}", table::table(&rows, 2))
 }
 
-fn as_json(model: &Model, metrics: &Metrics, top: Option<(usize, f64)>) -> serde_json::Value {
-    let classes = model.classes();
-    let per_class = classes.iter().zip(&metrics.per_class).map(|(name, s)| {
-        json!({"class": name, "precision": s.precision, "recall": s.recall, "f1": s.f1, "support": s.support})
+fn as_json(model: &Model, found: &Quality, top: Option<(usize, f64)>) -> serde_json::Value {
+    let (classes, metrics) = (model.classes(), &found.metrics);
+    let per_class = classes.iter().zip(&metrics.per_class).zip(&found.areas.per_class).map(|((name, s), auc)| {
+        json!({
+            "class": name, "precision": s.precision, "recall": s.recall, "f1": s.f1, "support": s.support, "auc": auc,
+        })
     });
     let confused = metrics.most_confused(PAIRS).into_iter().map(|pair| {
         let (truth, predicted) = (&classes[pair.truth], &classes[pair.predicted]);
         json!({"true": truth, "predicted": predicted, "count": pair.count, "share": pair.share})
     });
-    json!({
-        "rows": metrics.rows,
-        "accuracy": metrics.accuracy,
+    let mut all = quality::as_json(found);
+    let more = json!({
         "top_k": top.map(|(k, _)| k),
         "top_k_accuracy": top.map(|(_, accuracy)| accuracy),
         "macro_average": metrics.macro_average,
@@ -104,5 +150,9 @@ fn as_json(model: &Model, metrics: &Metrics, top: Option<(usize, f64)>) -> serde
         "class_names": classes,
         "confusion": metrics.confusion,
         "most_confused": confused.collect::<Vec<_>>(),
-    })
+    });
+    if let (Some(all), serde_json::Value::Object(more)) = (all.as_object_mut(), more) {
+        all.extend(more);
+    }
+    all
 }

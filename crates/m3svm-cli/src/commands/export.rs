@@ -7,16 +7,13 @@ use m3svm::Model;
 use m3svm_export::export;
 
 use crate::args::ExportArgs;
-use crate::files::check_output;
+use crate::files::check_outputs;
 
 pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<()> {
     let options = args.options()?;
-    match &args.output {
-        Some(output) => check_output(output, &[&args.model])?,
-        None if !args.format.is_text() && io::stdout().is_terminal() => {
-            bail!("the format {} is not for terminals; name a file with -o", args.format.name());
-        }
-        None => {}
+    check_outputs(&[("export", args.output.as_deref())], &[&args.model], false)?;
+    if args.output.is_none() && !args.format.is_text() && io::stdout().is_terminal() {
+        bail!("the format {} is not for terminals; name a file with -o", args.format.name());
     }
     let content = export(&Model::load(&args.model)?, args.format, &options)?;
     match &args.output {

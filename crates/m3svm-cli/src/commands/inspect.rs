@@ -9,20 +9,57 @@ use crate::{print, table};
 
 /// Up to so many classes all margins are shown, else the smallest ones.
 const MOST_CLASSES: usize = 12;
+/// Up to so many classes JSON has all margins, else the smallest ones: of ten thousand classes they would be a gigabyte of text.
+const MOST_MARGINS: usize = 1000;
+/// Classes whose weights are listed.
+const MOST_LISTED: usize = 200;
 /// Smallest margins that are listed.
 const PAIRS: usize = 20;
 /// Weights below this share of the largest one of the class are not worth a word.
 const NEGLIGIBLE: f64 = 1e-3;
 /// Largest weights of a class that are listed.
 const WEIGHTS: usize = 5;
+/// Signs of the longest bar.
+const BAR: f64 = 30.0;
 
 pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<()> {
     let model = Model::load(&args.model)?;
+    let top = args.top()?;
     if args.json {
-        return print(&format!("{}\n", as_json(&model)));
+        return print(&format!("{}\n", as_json(&model, top.unwrap_or(WEIGHTS))));
     }
     let title = report::file(&args.model);
-    print(&format!("{title}\n{}{}{}", facts(&model), margins(&model), weights(&model)))
+    let weights = match top.filter(|_| model.expansion().is_none()) {
+        Some(top) => largest_weights(&model, top),
+        None => weights(&model),
+    };
+    print(&format!("{title}\n{}{}{weights}", facts(&model), margins(&model)))
+}
+
+/// The largest weights of every class, one per line, with bars beside them.
+fn largest_weights(model: &Model, top: usize) -> String {
+    let mut text = format!("\nLargest weights per class (of {}, scaled)\n", plural(model.features(), "feature"));
+    for (k, class) in model.classes().iter().enumerate().take(MOST_LISTED) {
+        let all: Vec<(usize, f64)> = model.largest_weights(k, top).into_iter().filter(|(_, w)| *w != 0.0).collect();
+        let largest = all.first().map_or(1.0, |(_, w)| w.abs());
+        text += &format!("\n  {}\n", table::shown(class, 70));
+        let line = |(j, weight): (usize, f64)| {
+            let sign = if weight < 0.0 { '-' } else { '+' };
+            let bar = "#".repeat((BAR * weight.abs() / largest).round() as usize);
+            vec![feature(model, j), format!("{sign}{}", digits(weight.abs(), 3)), bar]
+        };
+        let lines: Vec<Vec<String>> = all.into_iter().map(line).collect();
+        let widest = lines.iter().map(|line| line[1].len()).max().unwrap_or(0);
+        let lines: Vec<Vec<String>> = lines
+            .into_iter()
+            .map(|line| vec![line[0].clone(), format!("{:>widest$}", line[1]), line[2].clone()])
+            .collect();
+        text += &table::table(&lines, 3);
+    }
+    match model.classes().len().saturating_sub(MOST_LISTED) {
+        0 => text,
+        more => text + &format!("\n  and {} more; --json has all\n", plural(more, "class")),
+    }
 }
 
 fn facts(model: &Model) -> String {
@@ -63,7 +100,15 @@ fn margins(model: &Model) -> String {
 }
 
 fn weights(model: &Model) -> String {
-    let class_names: Vec<String> = model.classes().iter().map(|c| table::shown(c, 20)).collect();
+    if let Some(expansion) = model.expansion() {
+        let counts = expansion.class_counts(model.classes().len());
+        let listed = model.classes().iter().zip(&counts).take(MOST_LISTED);
+        let shown: Vec<(String, String)> = listed.map(|(c, n)| (table::shown(c, 20), n.to_string())).collect();
+        let lines: Vec<(&str, String)> = shown.iter().map(|(class, n)| (class.as_str(), n.clone())).collect();
+        return format!("\nTraining rows that the scores are made of, per class\n{}", table::list(&lines));
+    }
+    let listed = model.classes().iter().take(MOST_LISTED);
+    let class_names: Vec<String> = listed.map(|c| table::shown(c, 20)).collect();
     let room = table::room_beside(&class_names);
     let mut lines = Vec::new();
     for (k, class) in class_names.iter().enumerate() {
@@ -82,7 +127,11 @@ fn weights(model: &Model) -> String {
         lines.push((class.as_str(), line));
     }
     let features = plural(model.features(), "feature");
-    format!("\nLargest weights per class (of {features}, scaled)\n{}", table::list(&lines))
+    let more = match model.classes().len() - lines.len() {
+        0 => String::new(),
+        more => format!("  and {} more; --json has all\n", plural(more, "class")),
+    };
+    format!("\nLargest weights per class (of {features}, scaled)\n{}{more}", table::list(&lines))
 }
 
 fn feature(model: &Model, j: usize) -> String {
@@ -92,16 +141,17 @@ fn feature(model: &Model, j: usize) -> String {
     }
 }
 
-fn as_json(model: &Model) -> Value {
+fn as_json(model: &Model, top: usize) -> Value {
     let classes = model.classes();
     let c = classes.len();
     let square = |value: &dyn Fn(usize) -> Value| -> Value {
         (0..c).map(|k| (0..c).map(|l| value(k * c + l)).collect::<Value>()).collect()
     };
     let (margin, k, l) = model.min_margin();
-    let margins = model.margins();
+    let all = (c <= MOST_MARGINS).then(|| model.margins());
+    let pair = |(margin, k, l): (f64, usize, usize)| json!({"margin": margin, "classes": [classes[k], classes[l]]});
     let largest = |k: usize| -> Value {
-        let all = model.largest_weights(k, WEIGHTS).into_iter();
+        let all = model.largest_weights(k, top).into_iter();
         all.map(|(j, weight)| json!({"feature": j, "name": model.feature_names().map(|n| &n[j]), "weight": weight}))
             .collect()
     };
@@ -121,9 +171,11 @@ fn as_json(model: &Model) -> Value {
         "train_accuracy": model.train_accuracy(),
         "min_margin": margin,
         "min_margin_classes": [classes[k], classes[l]],
-        "margins": square(&|i| json!(margins[i])),
+        "margins": all.map(|margins| square(&|i| json!(margins[i]))),
+        "smallest_margins": model.smallest_margins(PAIRS).into_iter().map(pair).collect::<Value>(),
+        "kernel": report::kernel(model),
         "support_vectors": model.support_rows(),
-        "support_counts": model.support_counts().map(|s| square(&|i| json!(s[i]))),
+        "support_counts": model.support_counts().filter(|_| c <= MOST_MARGINS).map(|s| square(&|i| json!(s[i]))),
         "largest_weights": (0..c).map(|k| json!({"class": classes[k], "weights": largest(k)})).collect::<Value>(),
     })
 }

@@ -3,19 +3,20 @@
 mod outcome;
 mod page;
 
+use std::ops::ControlFlow;
 use std::time::Instant;
 
-use anyhow::bail;
-use m3svm::metrics::Metrics;
-use m3svm::select::{Journal, Nested, Search, SearchResult};
-use m3svm::{Dataset, Error, Model, Stop};
+use m3svm::metrics::Quality;
+use m3svm::select::{Journal, Nested, Search, SearchResult, folds};
+use m3svm::{Dataset, Error, Model, Spec, Stop};
 use m3svm_report::Step;
 
 use crate::args::TuneArgs;
-use crate::commands::train::{step, title};
-use crate::files::{check_outputs, print_beside};
-use crate::print;
-use crate::progress::{SearchWatcher, Watcher, interrupted};
+use crate::commands::held_out;
+use crate::commands::train::{many_classes, step, title};
+use crate::files::{all_written, check_outputs, print_beside};
+use crate::interrupt::interrupted;
+use crate::progress::{SearchWatcher, Watcher};
 use crate::report::{self, plural, tell};
 
 /// All that a search has brought to light.
@@ -23,8 +24,10 @@ pub(crate) struct Tuned<'a> {
     search: &'a Search,
     found: SearchResult,
     nested: Option<Nested>,
-    /// How well rows are predicted that the training did not see; asked for by a report only.
-    unseen: Option<Metrics>,
+    /// How well rows are predicted that the training did not see, with the chosen setting.
+    unseen: Option<Quality>,
+    /// The same with balanced classes, where that was tried.
+    balanced: Option<Quality>,
     model: Option<Model>,
     /// The way to it.
     steps: Vec<Step>,
@@ -33,20 +36,26 @@ pub(crate) struct Tuned<'a> {
 
 pub(crate) fn run(args: &TuneArgs) -> anyhow::Result<()> {
     let search = args.search.search(&args.spec)?;
-    let outputs = [("model", &args.output), ("report", &args.report), ("journal", &args.search.resume)];
-    check_outputs(&outputs, &args.file, args.json)?;
+    let outputs = [
+        ("model", args.output.as_deref()),
+        ("report", args.report.as_deref()),
+        ("journal", args.search.resume.as_deref()),
+    ];
+    check_outputs(&outputs, &[&args.file], args.json)?;
     if search.grid.settings().iter().any(|s| !s.apply(&search.spec).penalty.as_dyn().convex()) {
         tell("note", "p < 1 is not convex: results there are local optima without a certificate");
     }
-    let (read, groups) = args.data.read_grouped(&args.file, &args.features, args.groups.as_deref())?;
+    let (read, groups) = args.data.read_grouped(&args.file, &args.columns, args.groups.as_deref())?;
     let (title, rows, features) = (title(&read), read.rows(), read.x.cols());
+    let (guessed, name) = (read.label_guessed, read.label_name.clone());
     let data = read.into_dataset()?;
+    many_classes(data.rows(), data.classes().len(), name.as_deref(), guessed);
     let tuned = tune(args, &search, &data, groups.as_deref())?;
-    if let (Some(path), Some(model)) = (&args.output, &tuned.model) {
-        model.save(path)?;
-    }
-    if let (Some(path), Some(model)) = (&args.report, &tuned.model) {
-        tuned.page(title.trim_end(), model).write(path)?;
+    if let Some(model) = &tuned.model {
+        all_written([
+            args.output.as_ref().map_or(Ok(()), |path| Ok(model.save_or_keep(path)?)),
+            args.report.as_ref().map_or(Ok(()), |path| Ok(tuned.page(title.trim_end(), model).write_or_keep(path)?)),
+        ])?;
     }
     if let Some(warning) = tuned.model.as_ref().and_then(report::warning) {
         tell("warning", &warning);
@@ -59,14 +68,7 @@ pub(crate) fn run(args: &TuneArgs) -> anyhow::Result<()> {
         true => format!("{}\n", tuned.as_json(rows, features, data.classes().len())),
         false => format!("{title}{}", tuned.text(args.output.as_deref())),
     };
-    if tuned.model.is_some() {
-        return print_beside(&[&args.output, &args.report], &text);
-    }
-    print(&text)?;
-    match &args.search.resume {
-        Some(path) => bail!("interrupted; the same command goes on from {}", report::file(path)),
-        None => bail!("interrupted; what is shown is not the whole search, and no model was trained"),
-    }
+    print_beside(&[&args.output, &args.report], &text)
 }
 
 /// The search, its cross-validation if asked for, and the final model.
@@ -90,7 +92,16 @@ fn tune<'s>(
     let watcher = SearchWatcher::start("tuning")?;
     let found = search.run(data, groups, &journal, &|at| watcher.step(at))?;
     drop(watcher);
-    let mut tuned = Tuned { search, found, nested: None, unseen: None, model: None, steps: Vec::new(), seconds: 0.0 };
+    let mut tuned = Tuned {
+        search,
+        found,
+        nested: None,
+        unseen: None,
+        balanced: None,
+        model: None,
+        steps: Vec::new(),
+        seconds: 0.0,
+    };
     if args.search.nested && !interrupted() {
         let watcher = SearchWatcher::start("tuning without each outer fold")?;
         tuned.nested = match search.nested(data, groups, &journal, &|at| watcher.step(at)) {
@@ -98,25 +109,34 @@ fn tune<'s>(
             nested => Some(nested?),
         };
     }
-    if args.report.is_some() && !interrupted() {
-        let watcher = SearchWatcher::start("predicting each fold")?;
-        let setting = tuned.found.chosen(search.rule).setting;
-        tuned.unseen = match search.out_of_fold(setting, data, groups, &|at| watcher.step(at)) {
-            Err(Error::Interrupted) => None,
-            unseen => Some(unseen?.metrics(data)?),
-        };
-    }
+    let spec = tuned.found.spec(search);
+    let mut held = None;
     if !interrupted() {
-        let mut watcher = Watcher::start()?;
-        let model = tuned.found.spec(search).fit_watched(data, None, &mut |at| {
-            tuned.steps.extend(step(at));
-            watcher.step(at)
-        })?;
-        if model.training().stop == Stop::Interrupted {
-            tell("note", "interrupted; the final model is the best one so far");
+        // Predictions of rows left out: for probabilities, for the report, and to see whether rare classes come off badly.
+        let splits = folds(data.y(), groups, search.folds, search.spec.seed, 0)?;
+        let coarse = Spec { tol: search.tol, ..spec.clone() };
+        held = held_out::hold_out(&coarse, data, groups, &splits)?;
+        if let Some(held) = &held {
+            let quality = held.quality()?;
+            tuned.balanced = held_out::try_balanced(&coarse, data, groups, &splits, &quality)?;
+            tuned.unseen = Some(quality);
         }
-        tuned.model = Some(model);
     }
+    let mut watcher = Watcher::start()?;
+    // After an interruption the best so far is trained all the same; who does not want that asks again.
+    let stopped = interrupted();
+    let model = spec.fit_watched(data, None, &mut |at| {
+        tuned.steps.extend(step(at));
+        let go_on = watcher.step(at);
+        if stopped { ControlFlow::Continue(()) } else { go_on }
+    })?;
+    drop(watcher);
+    match (stopped, model.training().stop) {
+        (true, _) => tell("note", &tuned.rests_on(args)),
+        (_, Stop::Interrupted) => tell("note", "interrupted; the final model is the best one so far"),
+        _ => {}
+    }
+    tuned.model = Some(held_out::with_probabilities(model, held.as_ref())?);
     tuned.seconds = started.elapsed().as_secs_f64();
     Ok(tuned)
 }

@@ -35,9 +35,9 @@ fn a_report_is_fit_to_be_seen() {
     let evil = "<script>alert(1)</script><b>&amp;";
     // Maps of many classes are wider than a phone, and must scroll by themselves.
     for (page, count, name) in [
-        ("iris.html", 3, "setosa"),
-        ("evil.html", 3, evil),
-        ("many.html", 3, "class 00"),
+        ("iris.html", 5, "setosa"),
+        ("evil.html", 5, evil),
+        ("many.html", 5, "class 00"),
         ("tune.html", 4, evil),
         ("curve.html", 4, "class 00"),
         ("compare.html", 1, "pairwise-lr"),

@@ -40,12 +40,11 @@ fn the_answer_has_what_was_promised() {
     for (method, name) in found["methods"].as_array().unwrap().iter().zip(["lr", "m3svm"]) {
         assert_eq!(method["method"], name);
         assert!(method["relative_gap"].as_f64() <= Some(1e-8) && method["min_margin"].as_f64() > Some(0.0), "{method}");
-        let accuracies: Vec<f64> =
-            method["accuracies"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect();
+        let accuracies: Vec<f64> = method["scores"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect();
         let mean = accuracies.iter().sum::<f64>() / 2.0;
-        assert!((method["accuracy_mean"].as_f64().unwrap() - mean).abs() < 1e-12 && mean > 0.9, "{method}");
+        assert!((method["mean"].as_f64().unwrap() - mean).abs() < 1e-12 && mean > 0.9, "{method}");
         let sd = (accuracies[0] - accuracies[1]).abs() / 2f64.sqrt();
-        assert!((method["accuracy_sd"].as_f64().unwrap() - sd).abs() < 1e-12, "{method}");
+        assert!((method["sd"].as_f64().unwrap() - sd).abs() < 1e-12, "{method}");
         assert!(method["settings"]["lambda"].as_f64() > Some(0.0), "{method}");
     }
     let tested = found["methods"].as_array().unwrap().iter().filter(|m| m["p_value"].is_number()).count();
@@ -63,7 +62,7 @@ fn groups_are_a_column() {
     let found = answer(&lab, &format!("compare {options}"));
     // With the same features but without the groups the folds are others.
     let without = answer(&lab, &format!("compare people.csv {QUICK} --features 1,2,3,4 --json"));
-    assert_ne!(found["methods"][0]["accuracies"], without["methods"][0]["accuracies"]);
+    assert_ne!(found["methods"][0]["scores"], without["methods"][0]["scores"]);
     assert_snapshot!(lab.error(&format!("compare {}", options.replace("--folds 2", "--folds 7"))), @"error: `folds` must be at most the number of groups that can be tested (6), found 7");
     let error = lab.error(&format!("compare people.csv {QUICK} --groups nobody"));
     assert!(error.contains("there is no group column `nobody`"), "{error}");
@@ -78,7 +77,7 @@ fn a_journal_is_gone_on_from() {
     let again = lab.run(&format!("{options} --resume journal"));
     assert!(stderr(&again).starts_with("note: ") && stderr(&again).contains("fits are taken from the journal"));
     assert_eq!(answer(&lab, &format!("{options} --resume journal")), whole);
-    assert_snapshot!(lab.error(&format!("{options} --seed 1 --resume journal")), @"error: journal: not the journal of this search: it belongs to a search with other data or other settings");
+    assert_snapshot!(lab.error(&format!("{options} --seed 1 --resume journal")), @"error: journal: not a usable journal: it belongs to a search with other data or other settings");
 }
 
 #[test]
@@ -131,6 +130,6 @@ fn features_without_variance_change_nothing() {
         .fold(String::new(), |text, (i, line)| text + if i == 0 { "same," } else { "7," } + line + "\n");
     lab.write("constant.csv", &constant);
     let found = answer(&lab, &format!("compare constant.csv {QUICK} --json"));
-    assert_eq!(found["methods"][0]["accuracies"], plain["methods"][0]["accuracies"]);
+    assert_eq!(found["methods"][0]["scores"], plain["methods"][0]["scores"]);
     assert_eq!(found["methods"][0]["settings"], plain["methods"][0]["settings"]);
 }

@@ -25,6 +25,8 @@ fn help() {
                               values: single, double]
           --name <NAME>       What names in C begin with [default: m3svm]
           --threads <N>       Threads to use [default: all cores]
+          --memory <SIZE>     Most memory to take, such as 2GB or 512MiB [default: 80 % of what is free]
+      -q, --quiet             Say nothing but results and errors: no notes, no warnings, no progress
       -h, --help              Print help
       -V, --version           Print version
 

@@ -1,6 +1,6 @@
 //! The program as a user meets it. One binary for all tests: linking is the slow part.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 #![allow(missing_docs, unreachable_pub)]
 
 #[cfg(unix)]
@@ -8,10 +8,15 @@ mod browser;
 mod compare;
 mod errors;
 mod export;
+mod held_out;
 mod help;
+mod memory;
 mod outputs;
 mod reproduce;
+mod separable;
 mod settings;
+mod streaming;
+mod tables;
 mod tune;
 #[cfg(unix)]
 mod unix;

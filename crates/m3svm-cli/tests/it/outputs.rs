@@ -9,8 +9,9 @@ fn demo() {
     assert_snapshot!(masked_gaps(&Lab::iris().text("demo")), @"
     150 iris flowers of three species, four measurements each. M³SVM separates all
     pairs of species at once; the margin of a pair is the width of the strip between
-    them. With the same strength, a larger power p of the penalty lifts the smallest
-    margin, and lets a few more flowers fall on the wrong side:
+    them. With the same lambda, a larger power p lifts the smallest margin and lets a
+    few more flowers fall on the wrong side. Most of that is a stronger penalty: where
+    lambda keeps the training loss equal, p adds one or two per cent on these flowers.
 
       p  closest classes    minimum margin  train accuracy  relative gap
       1  setosa, virginica          0.0997         98.67 % [...]
@@ -53,36 +54,40 @@ fn train_and_inspect() {
     let lab = Lab::iris();
     assert_snapshot!(lab.text("train iris.csv"), @"
     iris.csv: 150 rows, 4 features, labels from species
-      classes          3: setosa, versicolor, virginica
-      method           m3svm (smooth hinge of pairs, delta 0.01)
-      penalty          l2 distances of class vectors, p 4, lambda 0.001
-      epsilon          1e-6
-      scaling          standard (mean 0, deviation 1)
+      classes            3: setosa 50, versicolor 50, virginica 50
+      method             m3svm (smooth hinge of pairs, delta 0.01)
+      penalty            l2 distances of class vectors, p 4, lambda 0.001
+      epsilon            1e-6
+      scaling            standard (mean 0, deviation 1)
       solver [...]
-      objective        10.012689
-      certificate      optimal to within [...] (relative duality gap)
-      minimum margin   0.3450 between setosa and virginica
-      train accuracy   97.33 %
-      support vectors  20 of 150 rows
-      model            not written (no -o)
+      objective          10.012689
+      certificate        optimal to within [...] (relative duality gap)
+      minimum margin     0.3450 between setosa and virginica
+      held-out accuracy  96.67 % (95 % interval 92.4 to 98.6 %), 5 folds
+      largest class      33.33 % right by always guessing the largest class
+      train accuracy     97.33 %
+      support vectors    20 of 150 rows
+      model              not written (no -o)
     ");
     assert_eq!(lab.files(), ["iris.csv"]);
     assert_snapshot!(lab.text("train iris.csv -o iris.m3svm --p 8 --lambda 0.01 --no-intercept --scale none --class-weight setosa=2"), @"
     iris.csv: 150 rows, 4 features, labels from species
-      classes          3: setosa, versicolor, virginica
-      method           m3svm (smooth hinge of pairs, delta 0.01)
-      penalty          l2 distances of class vectors, p 8, lambda 0.01
-      epsilon          1e-6
-      scaling          none
-      intercept        none
-      class weights    setosa=2
+      classes            3: setosa 50, versicolor 50, virginica 50
+      method             m3svm (smooth hinge of pairs, delta 0.01)
+      penalty            l2 distances of class vectors, p 8, lambda 0.01
+      epsilon            1e-6
+      scaling            none
+      intercept          none
+      class weights      setosa=2
       solver [...]
-      objective        50.116733
-      certificate      optimal to within [...] (relative duality gap)
-      minimum margin   0.8956 between setosa and virginica
-      train accuracy   96.00 %
-      support vectors  94 of 150 rows
-      model            iris.m3svm
+      objective          50.116733
+      certificate        optimal to within [...] (relative duality gap)
+      minimum margin     0.8956 between setosa and virginica
+      held-out accuracy  95.33 % (95 % interval 90.7 to 97.7 %), 5 folds
+      largest class      33.33 % right by always guessing the largest class
+      train accuracy     96.00 %
+      support vectors    94 of 150 rows
+      model              iris.m3svm
     ");
     assert_snapshot!(lab.text("inspect iris.m3svm"), @"
     iris.m3svm
@@ -117,25 +122,49 @@ fn train_and_inspect() {
 }
 
 #[test]
+fn lambda_is_chosen_where_it_is_asked_for() {
+    let lab = Lab::iris();
+    let printed = lab.text("train iris.csv --lambda auto -o iris.m3svm --report iris.html");
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = |text: &str| text.lines().find(|line| line.starts_with("  lambda ")).map(words);
+    let said = line(&printed).unwrap();
+    assert!(said.contains("chosen on 4 folds of 150 rows, "), "{printed}");
+    // The file knows it, and so does everyone who reads it.
+    assert_eq!(line(&lab.text("inspect iris.m3svm")), Some(said));
+    assert!(lab.read("iris.html").contains("chosen on 4 folds of 150 rows"));
+    let answer = lab.json("train iris.csv --json --lambda auto");
+    let choice = &answer["lambda_choice"];
+    assert_eq!((&choice["lambda"], &choice["folds"], &choice["used"]), (&answer["lambda"], &4.into(), &150.into()));
+    assert!(choice["tried"].as_array().is_some_and(|tried| tried.len() > 3), "{choice}");
+    assert!(lab.text("train iris.csv --explain --lambda auto").contains("  lambda             by cross-validation"));
+    let given = lab.json("train iris.csv --json --lambda 0.5");
+    assert_eq!((&given["lambda"], &given["lambda_choice"]), (&0.5.into(), &serde_json::Value::Null));
+    let error = lab.error("tune iris.csv --lambda auto");
+    assert_snapshot!(error, @"error: `--lambda auto` is for `m3svm train`; leave `--lambda` out here, or type the values to try");
+}
+
+#[test]
 fn a_sparse_model_says_what_is_left() {
     let lab = Lab::iris();
     assert_snapshot!(lab.text("train iris.csv --method smlr"), @"
     iris.csv: 150 rows, 4 features, labels from species
-      classes          3: setosa, versicolor, virginica
-      method           smlr (softmax)
-      penalty          lasso, lambda 1
-      epsilon          1e-6
-      scaling          standard (mean 0, deviation 1)
+      classes            3: setosa 50, versicolor 50, virginica 50
+      method             smlr (softmax)
+      penalty            lasso, lambda 1
+      epsilon            1e-6
+      scaling            standard (mean 0, deviation 1)
       solver [...]
-      objective        28.704651
-      certificate      optimal to within [...] (relative duality gap)
-      minimum margin   0.1935 between setosa and virginica
-      train accuracy   97.33 %
-      features in use  4 of 4 features, 6 of 12 weights
-      model            not written (no -o)
+      objective          28.704651
+      certificate        optimal to within [...] (relative duality gap)
+      minimum margin     0.1935 between setosa and virginica
+      held-out accuracy  95.33 % (95 % interval 90.7 to 97.7 %), 5 folds
+      largest class      33.33 % right by always guessing the largest class
+      train accuracy     97.33 %
+      features in use    4 of 4 features, 6 of 12 weights
+      model              not written (no -o)
     ");
     let refused = lab.run("train iris.csv --method smlr --solver newton");
-    assert_snapshot!(stderr(&refused), @"error: the solver newton cannot minimise the lasso penalty; use proximal or auto");
+    assert_snapshot!(stderr(&refused), @"error: the solver newton cannot minimise absolute values of weights; use proximal or auto");
     assert_eq!(refused.status.code(), Some(1));
 }
 
@@ -220,7 +249,14 @@ fn class_names_are_quoted_in_csv() {
 fn evaluate() {
     let lab = Lab::trained();
     assert_snapshot!(lab.text("evaluate iris.m3svm iris.csv"), @"
-    iris.csv: 150 rows, accuracy 97.33 %
+    iris.csv: 150 rows
+      accuracy               97.33 % (95 % interval 93.3 to 99.0 %)
+      largest class          33.33 % right by always guessing the largest class
+      balanced accuracy      97.33 %
+      AUC, one against rest  0.9991
+      AUC, pairs of classes  0.9991
+      log-loss               0.05943
+      calibration error      0.03586
 
       class             precision  recall      F1  rows
       setosa               1.0000  1.0000  1.0000    50
@@ -329,7 +365,10 @@ fn a_guessed_label_that_looks_like_a_measurement_is_questioned() {
     let lab = Lab::iris();
     let rows: String = (0..30).map(|i| format!("{},{}.5\n", i % 7, i)).collect();
     lab.write("d.csv", &format!("a,b\n{rows}"));
-    let output = lab.run("train d.csv");
+    let refused = "error: d.csv: no column is named like a label, and the last one, column \"b\", has 30 different numbers in 30 rows; \
+                   --label chooses the label\n";
+    assert_eq!(lab.error("train d.csv"), refused);
+    let output = lab.run("train d.csv --label b");
     let first = stderr(&output).lines().next().map(str::to_string);
     assert_eq!(
         first.as_deref(),
@@ -358,4 +397,50 @@ fn a_report_says_what_the_program_says() {
     ] {
         assert!(page.contains(part), "{part}");
     }
+}
+
+#[test]
+fn explain_says_what_would_run_and_why_and_trains_nothing() {
+    let lab = Lab::iris();
+    let explained = lab.text("train iris.csv --explain");
+    assert_snapshot!(explained, @"
+    iris.csv: 150 rows, 4 features, labels from species
+      problems           1: all classes are trained jointly
+      dual ascent first  no: it wants an exact hinge
+      solver [...]
+      row space          no: there are not clearly more features than rows
+      systems            Cholesky: 15 parameters, cheaper than products
+    ");
+    let json = lab.json("train iris.csv --explain --json --method ovr");
+    assert_eq!(json["plan"][0]["choice"], "3");
+    // A training says the same beside its result.
+    let trained = lab.json("train iris.csv --json --method ovr");
+    assert_eq!(trained["plan"], json["plan"]);
+    let said = |options: &str, about: &str| {
+        let json = lab.json(&format!("train iris.csv --explain --json {options}"));
+        let decisions = json["plan"].as_array().unwrap().clone();
+        let made = decisions.into_iter().find(|made| made["about"] == about).unwrap();
+        made["choice"].as_str().unwrap().to_string()
+    };
+    assert_eq!(said("", "solver"), "newton");
+    assert_eq!(said("--method smlr", "solver"), "proximal");
+    assert_eq!(said("--solver lbfgs --method ovo", "passes"), "apart");
+    assert_eq!(said("--method ovr --no-intercept --solver dual", "solver"), "dual");
+    assert_eq!(said("--method cs --no-intercept --solver dual", "solver"), "dual");
+    assert_eq!(said("--method lr --solver adam", "solver"), "adam");
+    let refused = lab.run("train iris.csv --explain -o iris.m3svm");
+    assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+}
+
+#[test]
+fn the_dual_solver_can_be_asked_for_and_says_what_it_cannot_do() {
+    let lab = Lab::iris();
+    let trained = lab.json("train iris.csv --method cs --no-intercept --solver dual --tol 1e-4 --json");
+    assert_eq!((trained["solver"].as_str(), trained["stop"].as_str()), (Some("dual"), Some("converged")));
+    let trained = lab.json("train iris.csv --method cs --solver dual --tol 1e-4 --json");
+    assert_eq!((trained["solver"].as_str(), trained["stop"].as_str()), (Some("dual"), Some("converged")));
+    let refused = lab.run("train iris.csv --solver dual");
+    assert_snapshot!(stderr(&refused), @"error: the solver dual cannot minimise losses other than exact hinges; use auto");
+    let lost = lab.run("train iris.csv --method lr --delta 1");
+    assert_snapshot!(stderr(&lost), @"error: `--delta` belongs to the methods m3svm, ovr, ovo, ww, cs, msvm, topk, the method is lr");
 }

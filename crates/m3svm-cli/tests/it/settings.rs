@@ -44,5 +44,5 @@ fn a_warm_start_at_the_optimum_is_quick() {
     let cold = lab.json("train iris.csv --json --solver lbfgs");
     let warm = lab.json("train iris.csv --json --solver lbfgs --warm-start iris.m3svm");
     assert!(warm["iterations"].as_u64() < cold["iterations"].as_u64(), "{warm} {cold}");
-    lab.text("train iris.csv --warm-start iris.m3svm -o iris.m3svm");
+    lab.text("train iris.csv --warm-start iris.m3svm -o better.m3svm");
 }

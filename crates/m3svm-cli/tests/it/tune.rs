@@ -24,10 +24,22 @@ fn the_report_has_the_best_setting_and_a_map() {
     let report = lab.text("tune iris.csv --p 1,2,4 --lambda 1e-3:1e3:3 --folds 4 --repeats 3 -o best.m3svm");
     assert_eq!(
         names(&report),
-        ["method", "penalty", "epsilon", "scaling", "folds", "best", "work", "certificate", "model"],
+        [
+            "method",
+            "penalty",
+            "epsilon",
+            "scaling",
+            "folds",
+            "best",
+            "held-out accuracy",
+            "largest class",
+            "work",
+            "certificate",
+            "model"
+        ],
         "{report}"
     );
-    assert!(report.contains("  folds        4, repeated 3 times\n"), "{report}");
+    assert!(report.contains("  folds              4, repeated 3 times\n"), "{report}");
     let map: Vec<&str> = report.lines().skip_while(|line| !line.starts_with("Mean accuracy")).collect();
     let title = "Mean accuracy in per cent by lambda (lines) and p (columns); * best, - discarded";
     assert_eq!(map[0], title);
@@ -56,7 +68,7 @@ fn the_model_is_trained_on_all_rows_with_the_chosen_setting() {
     assert_eq!(scores("tuned.m3svm"), scores("trained.m3svm"));
     assert_eq!(found["settings"].as_array().unwrap().len(), 6);
     assert_eq!((&found["fits"], &found["interrupted"]), (&30.into(), &false.into()));
-    assert_eq!(found["settings"][0]["accuracies"].as_array().unwrap().len(), 5);
+    assert_eq!(found["settings"][0]["scores"].as_array().unwrap().len(), 5);
     assert!(found["model"]["relative_gap"].as_f64().unwrap() <= 1e-8);
 }
 
@@ -103,7 +115,7 @@ fn a_journal_is_gone_on_from() {
     let mut again: Value = serde_json::from_str(&stdout(&output)).unwrap();
     again.as_object_mut().unwrap().remove("seconds");
     assert_eq!(again, whole);
-    assert_snapshot!(lab.error(&format!("{options} --folds 4 --resume journal").replace("--folds 3", "")), @"error: journal: not the journal of this search: it belongs to a search with other data or other settings");
+    assert_snapshot!(lab.error(&format!("{options} --folds 4 --resume journal").replace("--folds 3", "")), @"error: journal: not a usable journal: it belongs to a search with other data or other settings");
     assert_snapshot!(lab.error("tune iris.csv --resume iris.csv"), @"error: iris.csv: the output would replace the input iris.csv");
     assert_snapshot!(lab.error("tune iris.csv --resume a -o a"), @"error: a: the model and the journal cannot be the same file");
 }

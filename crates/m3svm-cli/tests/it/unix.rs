@@ -62,8 +62,6 @@ fn links_are_followed() {
 #[test]
 fn a_full_disk_is_an_error() {
     let lab = Lab::trained();
-    assert_snapshot!(lab.error("train iris.csv -o /dev/full"), @"error: /dev/full: No space left on device (os error 28)");
-    assert_snapshot!(lab.error("train iris.csv --report /dev/full"), @"error: /dev/full: No space left on device (os error 28)");
     assert_snapshot!(lab.error("predict iris.m3svm iris.csv -o /dev/full"), @"error: /dev/full: No space left on device (os error 28)");
     assert_snapshot!(lab.error("export iris.m3svm --format c -o /dev/full"), @"error: /dev/full: No space left on device (os error 28)");
     assert_snapshot!(lab.error("train iris.csv --trace /dev/full -o kept.m3svm"), @"error: /dev/full: No space left on device (os error 28)");
@@ -81,6 +79,62 @@ fn a_full_disk_is_an_error() {
         assert_eq!(output.status.code(), Some(1), "{arguments}");
         assert_eq!(stderr(&output), "error: standard output: No space left on device (os error 28)\n");
     }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_took_long_to_make_is_kept_where_it_cannot_be_written() {
+    let lab = Lab::iris();
+    std::fs::create_dir(lab.path("temporary")).unwrap();
+    // What an error says is kept, by its extension.
+    let kept = |arguments: &str| -> Vec<std::path::PathBuf> {
+        let output = lab.command(arguments).env("TMPDIR", "temporary").output().unwrap();
+        assert_eq!((output.status.code(), stdout(&output)), (Some(1), String::new()), "{arguments}");
+        let told = stderr(&output);
+        let line = |line: &str| {
+            let path = line.strip_prefix("error: /dev/full: No space left on device (os error 28); it is kept as ");
+            lab.path(path.unwrap_or_else(|| panic!("{told}")))
+        };
+        told.lines().map(line).collect()
+    };
+    let found = kept("train iris.csv -o /dev/full");
+    lab.text(&format!("inspect {}", found[0].display()));
+    let page = |path: &std::path::Path| assert!(std::fs::read_to_string(path).unwrap().ends_with("</html>\n"));
+    page(&kept("train iris.csv --report /dev/full")[0]);
+    page(&kept("compare iris.csv --methods lr,ww --folds 2 --repeats 1 --report /dev/full")[0]);
+    // A model that cannot be written does not take the report with it.
+    assert_eq!(kept("tune iris.csv --p 2 --lambda 0.1 --folds 2 -o /dev/full --report page.html").len(), 1);
+    page(&lab.path("page.html"));
+    assert_eq!(std::fs::read_dir(lab.path("temporary")).unwrap().count(), 4);
+}
+
+/// In a folder like `/tmp`, as somebody who may not replace the files of others there.
+#[cfg(target_os = "linux")]
+#[test]
+fn places_that_only_look_writable_are_refused_before_any_work() {
+    use std::os::unix::fs::PermissionsExt;
+    let lab = Lab::trained();
+    let as_nobody = |arguments: &str| {
+        let mut command = std::process::Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(assert_cmd::cargo::cargo_bin!("m3svm"));
+        command.args(arguments.split_whitespace()).current_dir(lab.path("."));
+        command.output().unwrap()
+    };
+    let open = |name: &str, mode: u32| {
+        std::fs::set_permissions(lab.path(name), std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    open(".", 0o1777);
+    open("iris.m3svm", 0o666);
+    if !as_nobody("inspect iris.m3svm").status.success() {
+        eprintln!("LEFT OUT: only root can become somebody else, in a folder that everybody can reach");
+        return;
+    }
+    let output = as_nobody("train iris.csv --max-iter 1 -o iris.m3svm");
+    assert_eq!(output.status.code(), Some(1));
+    assert_snapshot!(stderr(&output), @"error: iris.m3svm: the file belongs to someone else, and its folder lets only owners replace files");
+    assert_eq!(as_nobody("train iris.csv -o own.m3svm").status.code(), Some(0));
+    assert_eq!(as_nobody("train iris.csv -o own.m3svm").status.code(), Some(0));
+    assert_eq!(lab.files(), ["iris.csv", "iris.m3svm", "own.m3svm"]);
 }
 
 #[test]
@@ -112,8 +166,14 @@ fn a_trace_can_be_followed_while_the_training_runs() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(lab.read("trace.csv").starts_with("iteration,seconds,objective,relative_gap\n"));
-    let piped = stdout(&lab.run("train iris.csv --trace /dev/stdout"));
-    assert!(piped.starts_with("iteration,seconds,objective,relative_gap\n0,") && piped.contains("minimum margin"));
+    // Nothing but the trace goes there.
+    for name in ["/dev/stdout", "-"] {
+        let piped = lab.run(&format!("train iris.csv --trace {name}"));
+        let lines = stdout(&piped);
+        assert!(lines.starts_with("iteration,seconds,objective,relative_gap\n0,"), "{lines}");
+        assert!(lines.lines().all(|line| line.split(',').count() == 4), "{lines}");
+        assert!(stderr(&piped).contains("minimum margin"));
+    }
 }
 
 #[cfg(target_os = "linux")]
@@ -160,8 +220,8 @@ fn wait_for_handler(process: u32) {
 fn ctrl_c_ends_a_search_and_its_journal_goes_on() {
     let lab = Lab::iris();
     // Hours of work.
-    let search =
-        "tune iris.csv --method lr --lambda 0.1,1 --folds 2 --repeats 10000000 --no-discard --json --resume journal";
+    let search = "tune iris.csv --method lr --lambda 0.1,1 --folds 2 --repeats 10000000 --no-discard --json \
+        --resume journal -o best.m3svm";
     let child = lab.command(search).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     wait_for_handler(child.id());
     while lab.read("journal").lines().count() < 4 {
@@ -170,15 +230,83 @@ fn ctrl_c_ends_a_search_and_its_journal_goes_on() {
     let sent = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(sent.success());
     let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    assert_snapshot!(stderr(&output), @"
-    note: stopping; press Ctrl-C again to abort
-    error: interrupted; the same command goes on from journal
-    ");
+    let told = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    assert!(told.starts_with("note: stopping; press Ctrl-C again to abort\nnote: interrupted; "), "{told}");
+    assert!(told.contains("the model of the best setting so far is written (lambda "), "{told}");
+    assert!(told.contains(" of 20000000 folds; the same command goes on from journal\n"), "{told}");
     let part: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
-    assert_eq!((&part["interrupted"], &part["model"]), (&true.into(), &serde_json::Value::Null));
+    assert_eq!((&part["interrupted"], &part["model"]["stop"]), (&true.into(), &"converged".into()));
+    lab.text("predict best.m3svm iris.csv");
     // The line that was being written when the signal came may have come after the count.
     assert!(part["fits"].as_u64() >= Some(4), "{part}");
+}
+
+/// A training without end that starts with SIGHUP as it usually is or ignored, once it heeds signals.
+#[cfg(target_os = "linux")]
+fn endless(lab: &Lab, hangup: &str) -> std::process::Child {
+    let mut command = std::process::Command::new("env");
+    command.arg(hangup).arg(assert_cmd::cargo::cargo_bin!("m3svm")).current_dir(lab.path("."));
+    let arguments = "train iris.csv --solver adam --max-iter 1000000000 --tol 1e-300 -o best.m3svm";
+    let command = command.args(arguments.split(' ')).stdout(Stdio::null()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    wait_for_handler(child.id());
+    child
+}
+
+#[cfg(target_os = "linux")]
+fn send(signal: &str, process: u32) {
+    assert!(std::process::Command::new("kill").args([signal, &process.to_string()]).status().unwrap().success());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn other_requests_to_end_keep_the_best_model_too() {
+    for signal in ["-TERM", "-HUP"] {
+        let lab = Lab::iris();
+        let child = endless(&lab, "--default-signal=HUP");
+        // Two at once are one request: `timeout` and terminals send them so.
+        send(signal, child.id());
+        send(signal, child.id());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{signal}: {}", stderr(&output));
+        let expected =
+            "note: stopping; send another signal to abort\nnote: interrupted; the best model so far is written\n";
+        assert_eq!(stderr(&output), expected);
+        lab.text("inspect best.m3svm");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn who_was_started_to_survive_a_hangup_does() {
+    let lab = Lab::iris();
+    let mut child = endless(&lab, "--ignore-signal=HUP");
+    send("-HUP", child.id());
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(child.try_wait().unwrap().is_none());
+    send("-TERM", child.id());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(stderr(&output).starts_with("note: stopping; send another signal to abort\n"));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn two_searches_never_share_a_journal_and_none_is_a_device() {
+    let lab = Lab::iris();
+    let search = "tune iris.csv --method lr --lambda 0.1,1 --folds 2 --repeats 10000000 --no-discard --resume journal";
+    let child = lab.command(search).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_for_handler(child.id());
+    assert_eq!(lab.error(search), "error: journal: another run is writing here\n");
+    send("-KILL", child.id());
+    child.wait_with_output().unwrap();
+    for device in ["/dev/null", "/dev/stdout", "/dev/full"] {
+        for command in ["tune iris.csv --p 2 --lambda 0.1", "compare iris.csv --methods lr,ww"] {
+            let refused = lab.error(&format!("{command} --resume {device}"));
+            assert_eq!(refused, format!("error: {device}: not a usable journal: expected a regular file\n"));
+        }
+    }
 }
 
 #[cfg(target_os = "linux")]

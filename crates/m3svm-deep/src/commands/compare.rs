@@ -30,6 +30,7 @@ pub(crate) fn run(args: CompareArgs) -> Result<()> {
         method.candidates.iter().try_for_each(Settings::check)?;
     }
     ownership::claim_for_comparison(&args.out)?;
+    ownership::check_apart(&args.out, &args.data.data)?;
     let set = args.data.read()?;
     backend::with(args.backend, Comparison { args: &args, set: &set })
 }
@@ -111,6 +112,7 @@ impl Work for Comparison<'_> {
     fn run<B: AutodiffBackend>(self, device: B::Device) -> Result<()> {
         let Self { args, set } = self;
         fs::create_dir_all(&args.out).with_context(|| format!("cannot make {}", args.out.display()))?;
+        let _claimed = m3svm::claim_folder(&args.out)?;
         tell(&format!(
             "{}: {} training and {} test images of {}, {} classes",
             args.data.name(),

@@ -24,6 +24,7 @@ pub(crate) fn run(args: TrainArgs) -> Result<()> {
     let seeds = args.seed..args.seed.saturating_add(args.seeds);
     let files: Vec<PathBuf> = seeds.map(|seed| ownership::checkpoint(&args.out, seed)).collect();
     let begun = ownership::claim_for_trainings(&args.out, &files, args.resume)?;
+    ownership::check_apart(&args.out, &args.data.data)?;
     if args.resume && !begun {
         tell(&format!("there is nothing to resume in {}; a new training begins", args.out.display()));
     }
@@ -62,6 +63,7 @@ impl Work for Trainings<'_> {
     fn run<B: AutodiffBackend>(self, device: B::Device) -> Result<()> {
         let Self { args, set, files } = self;
         fs::create_dir_all(&args.out).with_context(|| format!("cannot make {}", args.out.display()))?;
+        let _claimed = m3svm::claim_folder(&args.out)?;
         let data = Loaded::<B>::new(set, args.settings.validation, &device);
         tell(&format!(
             "{}: {} training and {} test images of {}, {} classes",

@@ -189,7 +189,9 @@ fn a_comparison_tunes_judges_and_goes_on() {
     let (fine, stdout, stderr) = program(&arguments);
     assert!(!fine && stdout.is_empty(), "{stdout}");
     assert!(
-        stderr.ends_with("runs.jsonl, line 1 was trained on other images; choose another folder for these\n"),
+        stderr.ends_with(
+            "runs.jsonl: not a usable journal: line 1 was trained on other images; choose another folder for these\n"
+        ),
         "{stderr}"
     );
     assert_eq!(fs::read_to_string(out.join("runs.jsonl")).unwrap(), runs);

@@ -1,12 +1,17 @@
 //! Graphs, one operator at a time.
 
-use super::messages::{Attribute, Dimension, Element, Graph, INTEGER, Node, Shape, Tensor, TensorType, Type, Value};
+use super::messages::{
+    Attribute, Dimension, Element, Graph, INTEGER, Node, Shape, TEXTS, Tensor, TensorType, Type, Value,
+};
 
 /// A graph in the making. What an operator gives is known by a name, which the next ones take.
 #[derive(Default)]
 pub(super) struct Builder {
     graph: Graph,
 }
+
+/// The set of operators of classical machine learning.
+pub(super) const LEARNING: &str = "ai.onnx.ml";
 
 /// The name of a dimension that is known when the graph runs.
 const ROWS: &str = "N";
@@ -17,6 +22,7 @@ impl Builder {
         let attributes = attributes.iter().map(|(name, value)| Attribute {
             name: (*name).into(),
             integer: Some(*value),
+            texts: Vec::new(),
             kind: INTEGER,
         });
         self.graph.nodes.push(Node {
@@ -25,8 +31,20 @@ impl Builder {
             name: format!("make_{result}"),
             operator: operator.into(),
             attributes: attributes.collect(),
+            domain: None,
         });
         result.into()
+    }
+
+    /// Adds an operator that is 1 at the position of a text in a list, and 0 everywhere for other texts.
+    pub(super) fn one_hot(&mut self, from: &str, values: &[String], result: &str) -> String {
+        let result = self.node("OneHotEncoder", &[from], result, &[("zeros", 1)]);
+        if let Some(node) = self.graph.nodes.last_mut() {
+            let texts = values.iter().map(|text| text.as_bytes().to_vec()).collect();
+            node.attributes.push(Attribute { name: "cats_strings".into(), integer: None, texts, kind: TEXTS });
+            node.domain = Some(LEARNING.into());
+        }
+        result
     }
 
     /// Adds another type's copy of a tensor.

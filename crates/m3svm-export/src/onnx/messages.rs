@@ -60,9 +60,12 @@ pub(super) struct Node {
     pub(super) operator: String,
     #[prost(message, repeated, tag = "5")]
     pub(super) attributes: Vec<Attribute>,
+    // Optional, because operators without it are the standard ones.
+    #[prost(string, optional, tag = "7")]
+    pub(super) domain: Option<String>,
 }
 
-/// An attribute that is an integer.
+/// An attribute that is an integer or a list of texts.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Attribute {
     #[prost(string, tag = "1")]
@@ -70,12 +73,15 @@ pub(super) struct Attribute {
     // Optional, because 0 has to be written too.
     #[prost(int64, optional, tag = "3")]
     pub(super) integer: Option<i64>,
+    #[prost(bytes = "vec", repeated, tag = "9")]
+    pub(super) texts: Vec<Vec<u8>>,
     #[prost(int32, tag = "20")]
     pub(super) kind: i32,
 }
 
-/// The kind of [`Attribute`].
+/// The kinds of [`Attribute`].
 pub(super) const INTEGER: i32 = 2;
+pub(super) const TEXTS: i32 = 8;
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Tensor {

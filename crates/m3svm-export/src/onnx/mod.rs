@@ -5,22 +5,28 @@
 //!                                                  └────────────► probabilities [N, c], where there are any
 //! ```
 //!
+//! Where features are made of columns of a table, every column is an input [N, 1] of its own under its name.
+//!
 //! Sums are taken in double precision, whatever type X has. In single precision, features far from zero would cost most digits of the
 //! scores, and with them the label of rows that are close to call.
 
 mod builder;
+mod columns;
 mod messages;
 
+use m3svm::Kernel;
 use prost::Message;
 
 use self::builder::Builder;
 use self::messages::{Element, Entry, Model, OperatorSet};
-use crate::portable::Portable;
+use crate::portable::{Portable, PortableKernel};
 use crate::{Labels, Precision};
 
 /// The oldest set of operators with a softmax over one axis, and the oldest file version that has it.
 const OPERATORS: i64 = 13;
 const FILE_VERSION: i64 = 7;
+/// The oldest set of operators with an encoder of texts.
+const LEARNING_OPERATORS: i64 = 1;
 
 /// The bytes of the model file.
 pub(crate) fn graph(model: &Portable<'_>, precision: Precision, labels: Labels) -> Vec<u8> {
@@ -29,8 +35,17 @@ pub(crate) fn graph(model: &Portable<'_>, precision: Precision, labels: Labels) 
         Precision::Single => Element::Float,
         Precision::Double => Element::Double,
     };
-    graph.input("X", outside, model.features);
-    let scores = scores(&mut graph, model, precision);
+    let x = match model.preprocessor {
+        Some(preprocessor) => columns::features(&mut graph, preprocessor, precision, outside),
+        None => {
+            graph.input("X", outside, model.features);
+            match precision {
+                Precision::Single => graph.cast("X", Element::Double, "double_X"),
+                Precision::Double => "X".into(),
+            }
+        }
+    };
+    let scores = scores(&mut graph, model, &x);
     label(&mut graph, model, labels, &scores);
     publish(&mut graph, model, precision, outside, &scores, "scores");
     if let Some(temperature) = model.temperature {
@@ -44,25 +59,113 @@ pub(crate) fn graph(model: &Portable<'_>, precision: Precision, labels: Labels) 
         producer_name: "m3svm".into(),
         producer_version: env!("CARGO_PKG_VERSION").into(),
         graph: Some(graph.finish("m3svm")),
-        operators: vec![OperatorSet { domain: Some(String::new()), version: OPERATORS }],
+        operators: operators(model),
         metadata: metadata(model),
     };
     file.encode_to_vec()
 }
 
+/// The sets of operators in use.
+fn operators(model: &Portable<'_>) -> Vec<OperatorSet> {
+    let standard = OperatorSet { domain: Some(String::new()), version: OPERATORS };
+    let learning = OperatorSet { domain: Some(builder::LEARNING.into()), version: LEARNING_OPERATORS };
+    std::iter::once(standard).chain(model.preprocessor.map(|_| learning)).collect()
+}
+
 /// Scores of the classes in double precision.
-fn scores(graph: &mut Builder, model: &Portable<'_>, precision: Precision) -> String {
+fn scores(graph: &mut Builder, model: &Portable<'_>, x: &str) -> String {
     let (d, m) = (model.features, model.scorers());
-    let x = match precision {
-        Precision::Single => graph.cast("X", Element::Double, "double_X"),
-        Precision::Double => "X".into(),
-    };
-    let by_feature = (0..d).flat_map(|j| (0..m).map(move |k| (k, j))).map(|(k, j)| model.scorer(k)[j]);
-    let weights = graph.numbers("weights", &[d, m], by_feature);
     let intercept = graph.numbers("intercept", &[m], model.intercept.iter().copied());
-    let products = graph.node("MatMul", &[&x, &weights], "products", &[]);
+    let products = match &model.kernel {
+        None => {
+            let by_feature = (0..d).flat_map(|j| (0..m).map(move |k| (k, j))).map(|(k, j)| model.scorer(k)[j]);
+            let weights = graph.numbers("weights", &[d, m], by_feature);
+            graph.node("MatMul", &[x, &weights], "products", &[])
+        }
+        Some(kernel) => {
+            let values = kernel_values(graph, kernel, d, x);
+            let coefficients = graph.numbers("coefficients", &[kernel.count, m], kernel.coefficients.iter().copied());
+            graph.node("MatMul", &[&values, &coefficients], "products", &[])
+        }
+    };
     let said = graph.node("Add", &[&products, &intercept], "scorers", &[]);
     if model.votes() { votes(graph, model, &said) } else { said }
+}
+
+/// Values of the kernel, one column per row that the model keeps.
+fn kernel_values(graph: &mut Builder, kernel: &PortableKernel, d: usize, x: &str) -> String {
+    let s = kernel.count;
+    let (mut shift, mut rows) = (kernel.shift.clone(), kernel.rows.clone());
+    if let Kernel::Rbf { .. } = kernel.kernel {
+        // Distances do not change, and the products that they are computed from lose fewer digits.
+        for j in 0..d {
+            let mean = rows.iter().skip(j).step_by(d).sum::<f64>() / s.max(1) as f64;
+            rows.iter_mut().skip(j).step_by(d).for_each(|v| *v -= mean);
+            shift[j] += mean / kernel.factor[j];
+        }
+    }
+    let (shift, factor) =
+        (graph.numbers("shift", &[d], shift.into_iter()), graph.numbers("factor", &[d], kernel.factor.iter().copied()));
+    let shifted = graph.node("Sub", &[x, &shift], "shifted", &[]);
+    let x = graph.node("Mul", &[&shifted, &factor], "scaled", &[]);
+    let number = |graph: &mut Builder, name: &str, value: f64| graph.numbers(name, &[], [value].into_iter());
+    let last = graph.integers("last_axis", &[-1]);
+    let square_of = |row: &[f64]| row.iter().map(|v| v * v).sum::<f64>();
+    if let Kernel::Laplacian { .. } = kernel.kernel {
+        let rows = graph.numbers("rows", &[s, d], rows.into_iter());
+        let middle = graph.integers("middle_axis", &[1]);
+        let apart = graph.node("Unsqueeze", &[&x, &middle], "one_by_one", &[]);
+        let differences = graph.node("Sub", &[&apart, &rows], "differences", &[]);
+        let sizes = graph.node("Abs", &[&differences], "absolute_differences", &[]);
+        let distances = graph.node("ReduceSum", &[&sizes, &last], "distances", &[("keepdims", 0)]);
+        let gamma = number(graph, "minus_gamma", -kernel.gamma);
+        let powers = graph.node("Mul", &[&distances, &gamma], "powers", &[]);
+        return graph.node("Exp", &[&powers], "kernel", &[]);
+    }
+    if let Kernel::Cosine = kernel.kernel {
+        // Rows of length 0 stay what they are, and so do their products.
+        for row in rows.chunks_exact_mut(d) {
+            let length = square_of(row).sqrt();
+            row.iter_mut().for_each(|v| *v /= if length > 0.0 { length } else { 1.0 });
+        }
+    }
+    let squares: Vec<f64> = rows.chunks_exact(d).map(square_of).collect();
+    let by_feature: Vec<f64> = (0..d).flat_map(|j| rows.iter().skip(j).step_by(d).copied()).collect();
+    let by_feature = graph.numbers("rows", &[d, s], by_feature.into_iter());
+    let products = graph.node("MatMul", &[&x, &by_feature], "inner_products", &[]);
+    let own_squares = |graph: &mut Builder| {
+        let squared = graph.node("Mul", &[&x, &x], "squared", &[]);
+        graph.node("ReduceSum", &[&squared, &last], "own_squares", &[("keepdims", 1)])
+    };
+    match kernel.kernel {
+        Kernel::Rbf { .. } => {
+            let own = own_squares(graph);
+            let theirs = graph.numbers("squares", &[s], squares.into_iter());
+            let (two, zero) = (number(graph, "two", 2.0), number(graph, "no_distance", 0.0));
+            let sums = graph.node("Add", &[&own, &theirs], "sums_of_squares", &[]);
+            let twice = graph.node("Mul", &[&products, &two], "twice_products", &[]);
+            let distances = graph.node("Sub", &[&sums, &twice], "rounded_distances", &[]);
+            let distances = graph.node("Max", &[&distances, &zero], "distances", &[]);
+            let gamma = number(graph, "minus_gamma", -kernel.gamma);
+            let powers = graph.node("Mul", &[&distances, &gamma], "powers", &[]);
+            graph.node("Exp", &[&powers], "kernel", &[])
+        }
+        Kernel::Polynomial { degree, coef0, .. } => {
+            let (gamma, coef0) = (number(graph, "gamma", kernel.gamma), number(graph, "coef0", coef0));
+            let degree = number(graph, "degree", f64::from(degree));
+            let scaled = graph.node("Mul", &[&products, &gamma], "scaled_products", &[]);
+            let bases = graph.node("Add", &[&scaled, &coef0], "bases", &[]);
+            graph.node("Pow", &[&bases, &degree], "kernel", &[])
+        }
+        Kernel::Cosine => {
+            let own = own_squares(graph);
+            let least = number(graph, "least_square", f64::MIN_POSITIVE);
+            let own = graph.node("Max", &[&own, &least], "positive_squares", &[]);
+            let lengths = graph.node("Sqrt", &[&own], "lengths", &[]);
+            graph.node("Div", &[&products, &lengths], "kernel", &[])
+        }
+        Kernel::Linear | Kernel::Laplacian { .. } | Kernel::Precomputed => products,
+    }
 }
 
 /// Votes of the pairs, plus s/(3(|s| + 1)) for the sum s of what speaks for a class: `Model::scores` for one-vs-one.
@@ -162,7 +265,7 @@ mod tests {
                 }
                 assert!(graph.outputs.iter().all(|v| known.contains(&v.name)));
                 let probabilities = graph.outputs.iter().any(|v| v.name == "probabilities");
-                assert_eq!(probabilities, method.spec().loss.as_dyn().probabilities(&mut [0.0; 2]));
+                assert_eq!(probabilities, method.spec().loss.as_dyn().has_probabilities());
             }
         }
     }

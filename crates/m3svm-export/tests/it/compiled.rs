@@ -6,21 +6,23 @@ use std::process::{Command, Stdio};
 use m3svm::{Dataset, Features, Method, Spec};
 use m3svm_export::{Error, Format, Options, export};
 
-use crate::{assert_close, assert_same, features, model, rows, text};
+use crate::{assert_close, assert_same, features, kernel_models, model, rows, text};
 
 /// All methods in one program, each with its own names; the strictest words of a compiler are errors.
 #[test]
 fn c_says_what_the_model_says() {
-    let models: Vec<_> = Method::ALL.into_iter().map(|method| (prefix(method), method, model(method))).collect();
+    let linear = Method::ALL.into_iter().map(|method| (prefix(method.name()), model(method)));
+    let kernels = kernel_models().into_iter().map(|(name, model)| (prefix(&name), model));
+    let models: Vec<_> = linear.chain(kernels).collect();
     let mut sources = vec![("main.c".to_string(), program(&models.iter().map(|m| m.0.as_str()).collect::<Vec<_>>()))];
-    for (prefix, _, model) in &models {
+    for (prefix, model) in &models {
         let temperature = (!model.has_probabilities()).then_some(0.5);
         let options = Options { prefix: prefix.clone(), temperature, ..Options::default() };
         sources.push((format!("{prefix}.c"), text(model, Format::C, &options)));
     }
     let Some(printed) = run(&sources) else { return };
     let mut lines = printed.lines().map(|l| l.split(' ').map(|n| n.parse().unwrap()).collect::<Vec<f64>>());
-    for (_, _, model) in &models {
+    for (_, model) in &models {
         let lines: Vec<Vec<f64>> = lines.by_ref().take(rows().1.len()).collect();
         let classes: Vec<u32> = lines.iter().map(|l| l[0] as u32).collect();
         assert_same(model, &lines.iter().flat_map(|l| l[1..5].to_vec()).collect::<Vec<_>>(), &classes);
@@ -52,8 +54,8 @@ fn a_prefix_is_a_word() {
     }
 }
 
-fn prefix(method: Method) -> String {
-    method.name().replace('-', "_")
+fn prefix(name: &str) -> String {
+    name.replace('-', "_")
 }
 
 fn tempered(scores: &[f64], temperature: f64) -> Vec<f64> {
@@ -95,7 +97,7 @@ fn program(prefixes: &[&str]) -> String {
 }
 
 /// What the program prints; `None` if there is no compiler.
-fn run(sources: &[(String, String)]) -> Option<String> {
+pub(crate) fn run(sources: &[(String, String)]) -> Option<String> {
     let found = Command::new("cc").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     if !found.is_ok_and(|status| status.success()) {
         eprintln!("LEFT OUT: there is no C compiler `cc`");

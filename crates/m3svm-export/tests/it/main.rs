@@ -3,8 +3,9 @@
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
 mod compiled;
+mod tables;
 
-use m3svm::{Dataset, Features, Method, Model, Scaling, Spec};
+use m3svm::{Dataset, Features, Gamma, Kernel, Method, Model, Scaling, Spec};
 use m3svm_export::{Error, Format, Options, export};
 use serde_json::Value;
 
@@ -36,6 +37,20 @@ pub(crate) fn model(method: Method) -> Model {
     Spec { scaling: Scaling::Standard, ..method.spec() }.fit(&data).unwrap()
 }
 
+/// Models with every kernel that has rows, one of each scheme and of two losses.
+pub(crate) fn kernel_models() -> Vec<(String, Model)> {
+    let data = Dataset::from_labels(features(), &rows().1).unwrap();
+    let polynomial = Kernel::Polynomial { degree: 3, gamma: Gamma::Scale, coef0: 1.0 };
+    let mut models = Vec::new();
+    for kernel in [Kernel::ALL[1], polynomial, Kernel::ALL[3], Kernel::Cosine] {
+        for method in [Method::M3svm, Method::Ovr, Method::Ovo, Method::Lr] {
+            let spec = Spec { kernel, scaling: Scaling::Standard, ..method.spec() };
+            models.push((format!("{}_{}", method.name(), kernel.name()), spec.fit(&data).unwrap()));
+        }
+    }
+    models
+}
+
 pub(crate) fn text(model: &Model, format: Format, options: &Options) -> String {
     String::from_utf8(export(model, format, options).unwrap()).unwrap()
 }
@@ -62,8 +77,23 @@ fn first_of_the_highest(scores: &[f64]) -> u32 {
 /// Scores as the documentation of the fields says, from the text alone.
 fn scores_by_the_book(document: &Value, x: &[f64]) -> Vec<f64> {
     let numbers = |v: &Value| v.as_array().unwrap().iter().map(|n| n.as_f64().unwrap()).collect::<Vec<f64>>();
-    let scorers = document["weights"].as_array().unwrap().iter().zip(numbers(&document["intercept"]));
-    let said: Vec<f64> = scorers.map(|(w, b)| numbers(w).iter().zip(x).map(|(w, x)| w * x).sum::<f64>() + b).collect();
+    let said: Vec<f64> = match document["weights"].as_array() {
+        Some(weights) => {
+            let scorers = weights.iter().zip(numbers(&document["intercept"]));
+            scorers.map(|(w, b)| numbers(w).iter().zip(x).map(|(w, x)| w * x).sum::<f64>() + b).collect()
+        }
+        None => {
+            let scaled = x.iter().zip(numbers(&document["shift"])).zip(numbers(&document["factor"]));
+            let x: Vec<f64> = scaled.map(|((x, shift), factor)| (x - shift) * factor).collect();
+            let mut said = numbers(&document["intercept"]);
+            let rows = document["rows"].as_array().unwrap().iter().map(numbers);
+            for (row, weights) in rows.zip(document["coefficients"].as_array().unwrap().iter().map(numbers)) {
+                let value = kernel_by_the_book(&document["kernel"], &x, &row);
+                said.iter_mut().zip(weights).for_each(|(said, weight)| *said += weight * value);
+            }
+            said
+        }
+    };
     let Some(pairs) = document["pairs"].as_array() else { return said };
     let count = document["classes"].as_array().unwrap().len();
     let (mut votes, mut sums) = (vec![0.0; count], vec![0.0; count]);
@@ -74,6 +104,51 @@ fn scores_by_the_book(document: &Value, x: &[f64]) -> Vec<f64> {
         sums[second] -= said;
     }
     votes.iter().zip(sums).map(|(v, s)| v + s / (3.0 * (s.abs() + 1.0))).collect()
+}
+
+fn kernel_by_the_book(kernel: &Value, x: &[f64], y: &[f64]) -> f64 {
+    let number = |name: &str| kernel[name].as_f64().unwrap();
+    let product = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
+    let distance = |f: fn(f64) -> f64| x.iter().zip(y).map(|(x, y)| f(x - y)).sum::<f64>();
+    match kernel["name"].as_str().unwrap() {
+        "rbf" => (-number("gamma") * distance(|d| d * d)).exp(),
+        "laplacian" => (-number("gamma") * distance(f64::abs)).exp(),
+        "polynomial" => (number("gamma") * product(x, y) + number("coef0")).powf(number("degree")),
+        "cosine" => product(x, y) / (product(x, x) * product(y, y)).sqrt(),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn json_of_kernels_says_what_its_documentation_says() {
+    for (name, model) in kernel_models() {
+        let document: Value = serde_json::from_str(&text(&model, Format::Json, &Options::default())).unwrap();
+        assert_eq!(document["format"], "m3svm-kernel-classifier", "{name}");
+        let rows = rows().0;
+        let scores: Vec<f64> = rows.chunks(3).flat_map(|x| scores_by_the_book(&document, x)).collect();
+        assert_same(&model, &scores, &scores.chunks(4).map(first_of_the_highest).collect::<Vec<u32>>());
+        assert!(matches!(export(&model, Format::Liblinear, &Options::default()), Err(Error::Kernel)));
+    }
+}
+
+#[test]
+fn a_precomputed_kernel_is_linear_in_its_values() {
+    let x = features();
+    let mut gram = vec![0.0; x.rows() * x.rows()];
+    for i in 0..x.rows() {
+        for k in 0..x.rows() {
+            let square: f64 = (0..3).map(|j| ((x.get(i, j) - x.get(k, j)) / [10.0, 1.0, 1e-3][j]).powi(2)).sum();
+            gram[i * x.rows() + k] = (-square).exp();
+        }
+    }
+    let gram = Features::dense(gram, x.rows(), x.rows()).unwrap();
+    let data = Dataset::from_labels(gram, &rows().1).unwrap();
+    let model = Spec { kernel: Kernel::Precomputed, ..Method::Cs.spec() }.fit(&data).unwrap();
+    let document: Value = serde_json::from_str(&text(&model, Format::Json, &Options::default())).unwrap();
+    assert_eq!(document["format"], "m3svm-linear-classifier");
+    let row = |i: usize| (0..x.rows()).map(|j| data.x().get(i, j)).collect::<Vec<f64>>();
+    let scores: Vec<f64> = (0..x.rows()).flat_map(|i| scores_by_the_book(&document, &row(i))).collect();
+    assert_close(&model.scores(data.x()).unwrap(), &scores);
 }
 
 #[test]

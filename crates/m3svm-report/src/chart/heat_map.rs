@@ -17,7 +17,7 @@ const MOST_TIPS: usize = 40;
 const MOST_NAME: f64 = 130.0;
 /// Width of the colour bar.
 const BAR: f64 = 12.0;
-/// Its least height, for the sake of its title.
+/// Its least height.
 const LEAST_BAR: f64 = 90.0;
 
 /// Rows and columns that are outlined.
@@ -84,7 +84,7 @@ impl HeatMap {
         self.draw_outline(&mut canvas, &layout);
         let bottom = self.draw_names(&mut canvas, &layout);
         let right = self.draw_bar(&mut canvas, &layout, &scale);
-        Figure::new(&self.title, self.description(), right, bottom.max(layout.top + LEAST_BAR), canvas)
+        Figure::new(&self.title, self.description(), right, bottom.max(layout.top + self.least_bar() + 4.0), canvas)
     }
 
     fn shape(&self) -> (usize, usize) {
@@ -222,7 +222,7 @@ impl HeatMap {
 
     /// The colours and what they mean; returns the width of the figure.
     fn draw_bar(&self, canvas: &mut Canvas, layout: &Layout, scale: &Scale) -> f64 {
-        let (x, height) = (layout.left + layout.size.0 + 16.0, layout.size.1.clamp(LEAST_BAR, 240.0));
+        let (x, height) = (layout.left + layout.size.0 + 16.0, layout.size.1.clamp(self.least_bar(), 240.0));
         // The title of the columns may be wider than they are.
         let least = layout.left + width(&self.column_title, TEXT).min(layout.size.0.max(MOST_NAME)) + 8.0;
         if self.values.iter().flatten().all(|v| !self.scale.shows(*v)) {
@@ -251,6 +251,11 @@ impl HeatMap {
             &fitted(&self.scale.label, TEXT, height),
         );
         (right + 22.0).max(least)
+    }
+
+    /// The least height of the colour bar: that of its title, which stands along it.
+    fn least_bar(&self) -> f64 {
+        (width(&self.scale.label, TEXT) + 1.0).clamp(LEAST_BAR, 240.0)
     }
 
     fn description(&self) -> String {

@@ -108,13 +108,13 @@ impl Column<'_> {
     }
 
     /// Writes some rows into column `j` of the row-major `out`.
-    fn write<T: Narrow>(&self, rows: Rows<'_>, j: usize, stride: usize, out: &mut [T]) {
+    fn write<T: Narrow>(&self, rows: RowChoice<'_>, j: usize, stride: usize, out: &mut [T]) {
         let out = out.chunks_exact_mut(stride);
         each!(self, values => match rows {
-            Rows::Range(first, count) => {
+            RowChoice::Range(first, count) => {
                 out.zip(&values[first..first + count]).for_each(|(row, v)| row[j] = T::narrow(v.wide()));
             }
-            Rows::Listed(rows, first) => {
+            RowChoice::Listed(rows, first) => {
                 out.zip(rows).for_each(|(row, i)| row[j] = T::narrow(values[*i as usize - first].wide()));
             }
         });
@@ -142,14 +142,14 @@ impl Narrow for f32 {
 
 /// Rows of one part.
 #[derive(Clone, Copy)]
-enum Rows<'r> {
+enum RowChoice<'r> {
     /// The first, and how many.
     Range(usize, usize),
     /// Rows of the whole table, and where the part begins in it.
     Listed(&'r [u32], usize),
 }
 
-impl<'r> Rows<'r> {
+impl<'r> RowChoice<'r> {
     fn len(self) -> usize {
         match self {
             Self::Range(_, count) => count,
@@ -168,14 +168,14 @@ impl<'r> Rows<'r> {
 /// A table by columns: one part on top of the other, because tables that were read or joined piece by piece stay in pieces.
 #[derive(Clone, Debug)]
 pub(super) struct ColumnStore<'a> {
-    parts: Vec<Part<'a>>,
+    parts: Vec<ColumnPart<'a>>,
     /// Whether the rows made of it are in single precision: all columns are.
     single: bool,
 }
 
 /// Consecutive rows whose columns lie in one piece each.
 #[derive(Clone, Debug)]
-struct Part<'a> {
+struct ColumnPart<'a> {
     first: usize,
     columns: Vec<Column<'a>>,
 }
@@ -203,7 +203,7 @@ impl<'a> ColumnStore<'a> {
                 return Err(Error::NotFinite { row: rows + row, column, value });
             }
             store.single &= columns.iter().all(|column| matches!(column, Column::F32(_)));
-            store.parts.push(Part { first: rows, columns });
+            store.parts.push(ColumnPart { first: rows, columns });
             rows += count;
         }
         Ok((store, rows))
@@ -214,8 +214,8 @@ impl<'a> ColumnStore<'a> {
     }
 
     pub(super) fn view(&self) -> ColumnStore<'_> {
-        let view = |part: &Part<'a>| Part { first: part.first, columns: Vec::new() };
-        let mut parts: Vec<Part<'_>> = self.parts.iter().map(view).collect();
+        let view = |part: &ColumnPart<'a>| ColumnPart { first: part.first, columns: Vec::new() };
+        let mut parts: Vec<ColumnPart<'_>> = self.parts.iter().map(view).collect();
         for (to, from) in parts.iter_mut().zip(&self.parts) {
             to.columns = from.columns.iter().map(Column::view).collect();
         }
@@ -258,7 +258,7 @@ impl<'a> ColumnStore<'a> {
             let end = self.end(part).min(rows.end);
             let (now, later) = out.split_at_mut((end - at) * stride);
             let source = &self.parts[part];
-            source.write(Rows::Range(at - source.first, end - at), stride, now);
+            source.write(RowChoice::Range(at - source.first, end - at), stride, now);
             (out, at, part) = (later, end, part + 1);
         }
     }
@@ -272,14 +272,14 @@ impl<'a> ColumnStore<'a> {
             let count = left.iter().position(|i| !inside.contains(&(*i as usize))).unwrap_or(left.len());
             let (now, later) = left.split_at(count);
             let (here, rest) = out.split_at_mut(count * stride);
-            self.parts[part].write(Rows::Listed(now, inside.start), stride, here);
+            self.parts[part].write(RowChoice::Listed(now, inside.start), stride, here);
             (left, out) = (later, rest);
         }
     }
 }
 
-impl Part<'_> {
-    fn write<T: Narrow>(&self, rows: Rows<'_>, stride: usize, out: &mut [T]) {
+impl ColumnPart<'_> {
+    fn write<T: Narrow>(&self, rows: RowChoice<'_>, stride: usize, out: &mut [T]) {
         // Few rows at a time: what has been written of them stays in a fast cache until the last column has come.
         const TILE: usize = 4096;
         let tile = (TILE / stride.max(1)).max(8);
@@ -290,10 +290,10 @@ impl Part<'_> {
         }
     }
 
-    fn write_tile<T: Narrow>(&self, rows: Rows<'_>, stride: usize, out: &mut [T]) {
+    fn write_tile<T: Narrow>(&self, rows: RowChoice<'_>, stride: usize, out: &mut [T]) {
         let mut j = 0;
         while j < self.columns.len() {
-            if let Rows::Range(first, count) = rows
+            if let RowChoice::Range(first, count) = rows
                 && let Some(doubles) = eight(&self.columns[j..], first..first + count)
             {
                 // A whole cache line of every row at once.

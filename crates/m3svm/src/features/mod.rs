@@ -10,17 +10,19 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::kernel;
+use crate::linalg;
 
-pub(crate) use block::{Block, Room};
+pub(crate) use block::{Block, BlockRoom};
 pub use column::Column;
 use column::ColumnStore;
+pub(crate) use raw_rows::{RawRows, RawStorage};
 use values::Slice;
 pub use values::Values;
 pub(crate) use window::Window;
 
 mod block;
 mod column;
+mod raw_rows;
 #[cfg(test)]
 mod tests;
 mod values;
@@ -35,6 +37,8 @@ pub struct Features<'a> {
     rows: usize,
     cols: usize,
     store: Store<'a>,
+    /// The largest length that a row had beside what is here, in directions of its own: 0 unless rows stand for others.
+    lost: f64,
 }
 
 #[derive(Clone, Debug)]
@@ -45,6 +49,14 @@ enum Store<'a> {
 }
 
 impl<'a> Features<'a> {
+    /// The values of dense rows, one row after the other.
+    pub(crate) fn side_by_side(&self) -> Option<&Values<'a>> {
+        match &self.store {
+            Store::Dense(values) => Some(values),
+            _ => None,
+        }
+    }
+
     /// A dense matrix in row-major order.
     pub fn dense(values: impl Into<Values<'a>>, rows: usize, cols: usize) -> Result<Self> {
         let values = values.into();
@@ -55,7 +67,7 @@ impl<'a> Features<'a> {
         if let Some(i) = values.first_not_finite() {
             return Err(Error::NotFinite { row: i / cols, column: i % cols, value: values.get(i).to_string() });
         }
-        Ok(Self { rows, cols, store: Store::Dense(values) })
+        Ok(Self { rows, cols, store: Store::Dense(values), lost: 0.0 })
     }
 
     /// A dense matrix of columns, as data frames store it; columns may be of different types. Neither fits nor predictions copy it unless
@@ -84,7 +96,7 @@ impl<'a> Features<'a> {
 
     fn unpacked_columns(parts: Vec<Vec<Column<'a>>>, cols: usize) -> Result<Self> {
         let (store, rows) = ColumnStore::new(parts, cols)?;
-        Ok(Self { rows, cols, store: Store::Columns(store) })
+        Ok(Self { rows, cols, store: Store::Columns(store), lost: 0.0 })
     }
 
     /// A sparse matrix in compressed rows. Column indices may come in any order; repeated ones add up.
@@ -114,11 +126,21 @@ impl<'a> Features<'a> {
             let row = indptr.partition_point(|p| *p <= i) - 1;
             return Err(Error::NotFinite { row, column: indices[i] as usize, value: values.get(i).to_string() });
         }
-        Ok(Self { rows: indptr.len() - 1, cols, store: Store::Csr { indptr, indices, values } })
+        Ok(Self { rows: indptr.len() - 1, cols, store: Store::Csr { indptr, indices, values }, lost: 0.0 })
     }
 
     pub(crate) fn empty() -> Self {
-        Self { rows: 0, cols: 0, store: Store::Dense(Vec::<f64>::new().into()) }
+        Self { rows: 0, cols: 0, store: Store::Dense(Vec::<f64>::new().into()), lost: 0.0 }
+    }
+
+    /// The same matrix as rows that stand for longer ones: each of them had at most so much more length, in directions that are not here.
+    pub(crate) fn losing(self, lost: f64) -> Self {
+        Self { lost, ..self }
+    }
+
+    /// The largest length that a row has beside what is here.
+    pub(crate) fn lost(&self) -> f64 {
+        self.lost
     }
 
     /// Number of rows (samples).
@@ -134,6 +156,20 @@ impl<'a> Features<'a> {
     /// Whether the matrix is stored in compressed rows.
     pub fn is_sparse(&self) -> bool {
         matches!(self.store, Store::Csr { .. })
+    }
+
+    /// How it is stored, where its rows are to be stored as they are.
+    pub(crate) fn storage(&self) -> RawStorage {
+        let is_single = match &self.store {
+            Store::Dense(values) | Store::Csr { values, .. } => matches!(values, Values::F32(_)),
+            Store::Columns(columns) => columns.is_single(),
+        };
+        RawStorage { is_sparse: self.is_sparse(), is_single }
+    }
+
+    /// A dense matrix of so many rows and columns without its numbers, for passes that do not look at them.
+    pub(crate) fn absent(rows: usize, cols: usize) -> Self {
+        Self { rows, cols, store: Store::Dense(Vec::<f64>::new().into()), lost: 0.0 }
     }
 
     /// Stored entries: rows × columns if dense, the non-zeros if sparse.
@@ -155,6 +191,17 @@ impl<'a> Features<'a> {
         }
     }
 
+    /// Whether the numbers are its own, so that they can be changed in place.
+    pub(crate) fn is_owned(&self) -> bool {
+        match &self.store {
+            Store::Dense(values) | Store::Csr { values, .. } => match values {
+                Values::F32(values) => matches!(values, Cow::Owned(_)),
+                Values::F64(values) => matches!(values, Cow::Owned(_)),
+            },
+            Store::Columns(_) => false,
+        }
+    }
+
     /// The same matrix, borrowed.
     pub fn view(&self) -> Features<'_> {
         let store = match &self.store {
@@ -164,7 +211,7 @@ impl<'a> Features<'a> {
             }
             Store::Columns(columns) => Store::Columns(columns.view()),
         };
-        Features { rows: self.rows, cols: self.cols, store }
+        Features { rows: self.rows, cols: self.cols, store, lost: self.lost }
     }
 
     /// A copy of the chosen rows, in the order given. Those of a table by columns come as rows.
@@ -205,7 +252,19 @@ impl<'a> Features<'a> {
                 }
             }
         };
-        Features { rows: rows.len(), cols: self.cols, store }
+        Features { rows: rows.len(), cols: self.cols, store, lost: self.lost }
+    }
+
+    /// A dense copy of the chosen columns, in the order given.
+    pub(crate) fn take_columns(&self, columns: &[u32]) -> Features<'static> {
+        let mut values = Vec::with_capacity(self.rows * columns.len());
+        let mut gathered = vec![0.0; self.cols];
+        self.for_each_row(|_, row| {
+            gathered.fill(0.0);
+            row.for_each(|j, v| gathered[j] += v);
+            values.extend(columns.iter().map(|j| gathered[*j as usize]));
+        });
+        Features { rows: self.rows, cols: columns.len(), store: Store::Dense(values.into()), lost: self.lost }
     }
 
     /// A copy of the chosen rows, in double precision where they are dense.
@@ -215,7 +274,7 @@ impl<'a> Features<'a> {
         }
         let mut values = vec![0.0; rows.len() * self.cols];
         self.write_rows(rows, self.cols, &mut values);
-        Features { rows: rows.len(), cols: self.cols, store: Store::Dense(values.into()) }
+        Features { rows: rows.len(), cols: self.cols, store: Store::Dense(values.into()), lost: self.lost }
     }
 
     /// A table by columns as a matrix of rows; all others as they are.
@@ -248,7 +307,7 @@ impl<'a> Features<'a> {
                 }
             }
         };
-        Features { rows, cols, store }
+        Features { rows, cols, store, lost: 0.0 }
     }
 
     /// Writes rows into `out`, the i-th of them from i·stride on (d numbers).
@@ -310,14 +369,14 @@ impl<'a> Features<'a> {
             self.write_rows(&numbers, self.cols, &mut left);
             match &self.store {
                 Store::Dense(Values::F64(v)) => {
-                    kernel::cross_add(&left, &v[..(first + rows) * self.cols], self.cols, n, 0, part)
+                    linalg::cross_add(&left, &v[..(first + rows) * self.cols], self.cols, n, 0, part)
                 }
                 _ => {
                     let mut right = vec![0.0; self.cols];
                     for j in 0..n {
                         self.write_rows(&[j as u32], self.cols, &mut right);
                         (0..rows).for_each(|i| {
-                            part[i * n + j] = kernel::dot(&left[i * self.cols..(i + 1) * self.cols], &right);
+                            part[i * n + j] = linalg::dot(&left[i * self.cols..(i + 1) * self.cols], &right);
                         });
                     }
                 }
@@ -332,7 +391,7 @@ impl<'a> Features<'a> {
     pub(crate) fn cross(&self, other: &Self, stride: usize, first: usize, out: &mut [f64]) {
         let out = &mut out[..self.rows * stride];
         if let (Store::Dense(Values::F64(a)), Store::Dense(Values::F64(b))) = (&self.store, &other.store) {
-            return kernel::cross_add(a, b, self.cols, stride, first, out);
+            return linalg::cross_add(a, b, self.cols, stride, first, out);
         }
         // One row at a time is written out, and the others only read where they are not 0.
         let mut left = vec![0.0; self.cols];
@@ -365,7 +424,7 @@ impl<'a> Features<'a> {
             Values::F64(v) => order.iter().map(|&e| v[e]).collect::<Vec<_>>().into(),
         };
         let store = Store::Csr { indptr: Cow::Owned(ends), indices: Cow::Owned(rows), values };
-        Some(Features { rows: self.cols, cols: self.rows, store })
+        Some(Features { rows: self.cols, cols: self.rows, store, lost: 0.0 })
     }
 
     /// For each column of a sparse matrix its rows, ascending, with their values.

@@ -123,14 +123,14 @@ fn only_small_tables_become_rows() {
 }
 
 /// The same numbers as rows and as columns in one piece or three.
-fn pair(rows: &[f64], cols: usize, kind: Kind, parts: usize) -> (Features<'static>, Features<'static>) {
+fn pair(rows: &[f64], cols: usize, kind: StorageKind, parts: usize) -> (Features<'static>, Features<'static>) {
     let n = rows.len() / cols;
     let cuts: Vec<usize> = (0..=parts).map(|k| k * n / parts).collect();
     let column = |range: Range<usize>, j: usize| -> Column<'static> {
         let values = range.map(|i| rows[i * cols + j]);
         match kind {
-            Kind::Single => values.map(|v| v as f32).collect::<Vec<_>>().into(),
-            Kind::Mixed if j % 3 == 1 => values.map(|v| v as i16).collect::<Vec<_>>().into(),
+            StorageKind::Single => values.map(|v| v as f32).collect::<Vec<_>>().into(),
+            StorageKind::Mixed if j % 3 == 1 => values.map(|v| v as i16).collect::<Vec<_>>().into(),
             _ => values.collect::<Vec<_>>().into(),
         }
     };
@@ -138,14 +138,14 @@ fn pair(rows: &[f64], cols: usize, kind: Kind, parts: usize) -> (Features<'stati
     let columns = Features::unpacked_columns(parts, cols).unwrap();
     let rows: Vec<f64> = (0..n).flat_map(|i| (0..cols).map(move |j| (i, j))).map(|(i, j)| columns.get(i, j)).collect();
     let rows = match kind {
-        Kind::Single => Features::dense(rows.iter().map(|v| *v as f32).collect::<Vec<_>>(), n, cols),
+        StorageKind::Single => Features::dense(rows.iter().map(|v| *v as f32).collect::<Vec<_>>(), n, cols),
         _ => Features::dense(rows, n, cols),
     };
     (rows.unwrap(), columns)
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+enum StorageKind {
     Double,
     Single,
     Mixed,
@@ -178,7 +178,7 @@ fn problem(seed: u64, n: usize, d: usize, classes: usize) -> (Vec<f64>, Vec<u32>
 fn every_method_gives_the_same_bits_for_columns_as_for_rows() {
     let (rows, y) = problem(1, 700, 9, 4);
     for method in Method::ALL {
-        for (kind, parts) in [(Kind::Double, 1), (Kind::Single, 1), (Kind::Mixed, 3)] {
+        for (kind, parts) in [(StorageKind::Double, 1), (StorageKind::Single, 1), (StorageKind::Mixed, 3)] {
             let (rows, columns) = pair(&rows, 9, kind, parts);
             let spec = Spec { max_iter: Some(12), ..method.spec() };
             assert!(bits(&spec, rows, &y, 4) == bits(&spec, columns, &y, 4), "{} {kind:?}", method.name());
@@ -199,9 +199,11 @@ fn every_solver_scaling_and_shape_gives_the_same_bits_for_columns_as_for_rows() 
     for (((n, d, c), solvers), seed) in all.zip(2..) {
         let (rows, y) = problem(seed, n, d, c);
         for solver in solvers {
-            for (kind, scaling) in
-                [(Kind::Double, Scaling::None), (Kind::Single, Scaling::Standard), (Kind::Mixed, Scaling::None)]
-            {
+            for (kind, scaling) in [
+                (StorageKind::Double, Scaling::None),
+                (StorageKind::Single, Scaling::Standard),
+                (StorageKind::Mixed, Scaling::None),
+            ] {
                 let (rows, columns) = pair(&rows, d, kind, 2);
                 let spec = Spec { solver, scaling, max_iter: Some(3), ..Spec::default() };
                 assert!(bits(&spec, rows, &y, c) == bits(&spec, columns, &y, c), "{n}x{d} {solver:?} {kind:?}");

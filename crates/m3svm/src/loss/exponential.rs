@@ -1,6 +1,6 @@
 //! eˣ and ln(1 + x) as plain arithmetic, which the compiler does for many numbers at once. Those of the system are called one by one.
 //!
-//! Call them in loops inside [`crate::kernel::vectorised`].
+//! Call them in loops inside [`crate::linalg::vectorised`].
 
 /// eˣ for x ≤ 0, to about a unit in the last place; 0 below −708, where numbers begin to lose digits.
 #[inline(always)]

@@ -58,14 +58,14 @@ impl Hinge {
 
     /// g″(x) = δ²/(2r³).
     #[inline(always)]
-    pub(crate) fn bend(self, x: f64) -> f64 {
+    pub(crate) fn curvature(self, x: f64) -> f64 {
         let square = x * x + self.delta2;
         0.5 * self.delta2 / (square * square.sqrt()).max(f64::MIN_POSITIVE)
     }
 
     /// g′(x) and g″(x) together, from one root and one division. The slope of x ≪ 0 does not cancel.
     #[inline(always)]
-    pub(crate) fn slope_bend(self, x: f64) -> (f64, f64) {
+    pub(crate) fn slope_curvature(self, x: f64) -> (f64, f64) {
         let square = x * x + self.delta2;
         let r = square.sqrt();
         let near = x.abs() + r;
@@ -125,8 +125,8 @@ mod tests {
         let hinge = Hinge::new(2.0);
         assert_eq!(hinge.value_slope(1.5), (2.0, 0.8));
         assert_eq!(hinge.value_slope(-1.5), (0.5, 0.2));
-        assert!((hinge.bend(1.5) - 0.128).abs() < 1e-16);
-        assert!((hinge.weight(1.5, 0.6) - hinge.bend(1.5)).abs() < 1e-16);
+        assert!((hinge.curvature(1.5) - 0.128).abs() < 1e-16);
+        assert!((hinge.weight(1.5, 0.6) - hinge.curvature(1.5)).abs() < 1e-16);
     }
 
     #[test]
@@ -134,10 +134,13 @@ mod tests {
         for delta in [1e-14, 1e-8, 0.1, 1.0, 1e6] {
             let hinge = Hinge::new(delta);
             for x in [0.0, 1e-15, 1e-9, 0.3, 1.0, 1e3, 1e6].into_iter().flat_map(|x| [x, -x]) {
-                let (slope, bend) = hinge.slope_bend(x);
-                let (expected_slope, expected_bend) = (hinge.value_slope(x).1, hinge.bend(x));
+                let (slope, curvature) = hinge.slope_curvature(x);
+                let (expected_slope, expected_curvature) = (hinge.value_slope(x).1, hinge.curvature(x));
                 assert!((slope - expected_slope).abs() <= 4.0 * f64::EPSILON * expected_slope, "{delta} {x}: {slope}");
-                assert!((bend - expected_bend).abs() <= 8.0 * f64::EPSILON * expected_bend, "{delta} {x}: {bend}");
+                assert!(
+                    (curvature - expected_curvature).abs() <= 8.0 * f64::EPSILON * expected_curvature,
+                    "{delta} {x}: {curvature}"
+                );
             }
         }
     }

@@ -22,7 +22,8 @@ pub use softmax::Softmax;
 pub use top_k_hinge::TopKHinge;
 
 use crate::error::Result;
-use crate::kernel::{dot_in_lanes, sum, unrolled, vectorised};
+use crate::linalg::{dot_in_lanes, sum, unrolled, vectorised};
+use crate::parameter::{Parameters, any};
 use crate::rounding::of_sum;
 
 /// How the curvature ∇²ℓ of one row is written down; see [`Loss::curvature_rows`].
@@ -158,11 +159,6 @@ pub trait Loss: Send + Sync + std::fmt::Debug {
         format!("{self:?}")
     }
 
-    /// Refuses parameters outside their range.
-    fn check(&self) -> Result<()> {
-        Ok(())
-    }
-
     /// Refuses parameters that do not go with the number of classes.
     fn check_classes(&self, _classes: usize) -> Result<()> {
         Ok(())
@@ -171,6 +167,31 @@ pub trait Loss: Send + Sync + std::fmt::Debug {
     /// Whether ℓ(z + t·1, y) = ℓ(z, y) for every t. All losses of the paper have this.
     fn shift_invariant(&self) -> bool {
         true
+    }
+
+    /// Whether ℓ has no kinks as it is. What can be rounded off however finely has some.
+    fn is_smooth(&self) -> bool {
+        self.relaxed(f64::MIN_POSITIVE).is_none()
+    }
+
+    /// Whether ℓ is made of hinges, rounded off or not: near the optimum few rows have nearly all the curvature.
+    fn is_hinge(&self) -> bool {
+        self.dual_len(2) > 0
+    }
+
+    /// The width δ, if for two classes ℓ is one hinge of the margin, rounded off as [`SmoothHinge`] is.
+    fn binary_hinge(&self) -> Option<f64> {
+        None
+    }
+
+    /// Whether [`Loss::nearest_slopes`] finds any.
+    fn has_nearest_slopes(&self) -> bool {
+        false
+    }
+
+    /// Whether dual state stands for slopes, see [`Loss::dual_slopes`].
+    fn has_dual_slopes(&self) -> bool {
+        false
     }
 
     /// `value_grad` on consecutive rows (`z`, `dz`: m×c; `y`, `values`: m).
@@ -245,11 +266,13 @@ pub trait Loss: Send + Sync + std::fmt::Debug {
         false
     }
 
-    /// Writes the slopes ∂ℓ/∂z that the dual state of a row stands for, if it stands for any (in all rows or in none). At tiny smoothing
-    /// they are more exact than the slopes at the scores, whose rounding they do not share.
-    fn dual_slopes(&self, _dual: &[f64], _y: usize, _dz: &mut [f64]) -> bool {
-        false
-    }
+    /// Writes the slopes ∂ℓ/∂z that the dual state of a row stands for. Only asked where it [stands for some](Loss::has_dual_slopes). At
+    /// tiny smoothing they are more exact than the slopes at the scores, whose rounding they do not share.
+    fn dual_slopes(&self, _dual: &[f64], _y: usize, _dz: &mut [f64]) {}
+
+    /// Makes the dual state of a row stand for slopes that are the given ones, or near to them where those are none that the row can have.
+    /// Asked where [`Shape::SimplexAndLine`] makes slopes products of dual variables, which do not follow a step as exactly as slopes do.
+    fn dual_of_slopes(&self, _slopes: &[f64], _y: usize, _dual: &mut [f64]) {}
 
     /// −ℓ*(∂ℓ/∂z) at a point where `value_grad` gave (`value`, `dz`): what the row adds to the lower bound. When called on
     /// `self` with the gradient of a relaxed loss, must still be a valid (if weaker) bound.
@@ -275,31 +298,34 @@ pub trait Loss: Send + Sync + std::fmt::Debug {
         }
     }
 
-    /// Replaces `point` by the nearest slopes ∂ℓ/∂z that a row of class `y` can have. Only for shift-invariant losses whose −ℓ* is the sum
-    /// of the slopes of wrong classes, as that of hinges is; `false` (and whatever it likes in `point`) if this is none.
-    fn nearest_slopes(&self, _y: usize, _point: &mut [f64]) -> bool {
+    /// Replaces `point` by the nearest slopes ∂ℓ/∂z that a row of class `y` can have. Only asked of losses that [find
+    /// some](Loss::has_nearest_slopes): shift-invariant ones whose −ℓ* is the sum of the slopes of wrong classes, as that of hinges is.
+    fn nearest_slopes(&self, _y: usize, _point: &mut [f64]) {}
+
+    /// Whether the loss defines class probabilities.
+    fn has_probabilities(&self) -> bool {
         false
     }
 
-    /// Replaces scores by class probabilities if the loss defines them; `false` if it does not.
-    fn probabilities(&self, _z: &mut [f64]) -> bool {
-        false
-    }
+    /// Replaces scores by them; only asked of losses that [have some](Loss::has_probabilities).
+    fn probabilities(&self, _z: &mut [f64]) {}
 }
 
-/// The losses that have a name in the command line, in Python and in model files.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum AnyLoss {
-    /// See [`SmoothHinge`].
-    SmoothHinge(SmoothHinge),
-    /// See [`Softmax`].
-    Softmax(Softmax),
-    /// See [`PairwiseLogistic`].
-    PairwiseLogistic(PairwiseLogistic),
-    /// See [`TopKHinge`].
-    TopKHinge(TopKHinge),
-}
+any!(
+    /// The losses that have a name in the command line, in Python and in model files.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
+    AnyLoss: Loss {
+        /// See [`SmoothHinge`].
+        SmoothHinge(SmoothHinge),
+        /// See [`Softmax`].
+        Softmax(Softmax),
+        /// See [`PairwiseLogistic`].
+        PairwiseLogistic(PairwiseLogistic),
+        /// See [`TopKHinge`].
+        TopKHinge(TopKHinge),
+    }
+);
 
 impl AnyLoss {
     /// One of each, and two where parameters change the kind of a loss, for test tables, help texts and docs.
@@ -312,23 +338,12 @@ impl AnyLoss {
             Self::TopKHinge(TopKHinge { k: 2, delta: 0.5 }),
         ]
     }
+}
 
+impl AnyLoss {
     /// How many of the best classes count, where the loss says so.
     pub fn top_k(&self) -> Option<usize> {
-        match self {
-            Self::TopKHinge(loss) => Some(loss.k),
-            _ => None,
-        }
-    }
-
-    /// The loss behind the name.
-    pub fn as_dyn(&self) -> &dyn Loss {
-        match self {
-            Self::SmoothHinge(l) => l,
-            Self::Softmax(l) => l,
-            Self::PairwiseLogistic(l) => l,
-            Self::TopKHinge(l) => l,
-        }
+        self.get("k").map(|k| k as usize)
     }
 }
 

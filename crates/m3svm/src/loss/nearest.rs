@@ -1,6 +1,6 @@
 //! The nearest slopes that an exact hinge can have in a row, for solvers that move one row at a time.
 
-use crate::kernel::{largest, sum, vectorised};
+use crate::linalg::{largest, sum, vectorised};
 
 /// Those of the hinge of the best wrong class. With 1 added for the true class they are the shares of all classes in a maximum: numbers of
 /// at least 0 with the sum 1. The nearest are all less by the same number t, and 0 where that is negative.
@@ -107,7 +107,8 @@ mod tests {
             let losses: [&dyn Loss; 2] = [&SmoothHinge { delta: 0.0 }, &TopKHinge { k: 1, delta: 0.0 }];
             for loss in losses {
                 let mut nearest = point.clone();
-                prop_assert!(loss.nearest_slopes(y, &mut nearest));
+                prop_assert!(loss.has_nearest_slopes());
+                loss.nearest_slopes(y, &mut nearest);
                 let size = point.iter().fold(1.0, |a: f64, b| a.max(b.abs()));
                 prop_assert!(nearest.iter().sum::<f64>().abs() < 1e-13);
                 // Slopes at any scores, those of a row that pays nothing among them.
@@ -146,8 +147,8 @@ mod tests {
     #[test]
     fn losses_that_are_not_piecewise_linear_have_none() {
         for loss in crate::AnyLoss::examples() {
-            assert!(!loss.as_dyn().nearest_slopes(0, &mut [0.5, 0.2, 0.1]), "{loss:?}");
+            assert!(!loss.as_dyn().has_nearest_slopes(), "{loss:?}");
         }
-        assert!(!TopKHinge { k: 2, delta: 0.0 }.nearest_slopes(0, &mut [0.5, 0.2, 0.1]));
+        assert!(!TopKHinge { k: 2, delta: 0.0 }.has_nearest_slopes());
     }
 }

@@ -1,7 +1,7 @@
 //! What losses of pairs (the true class and one other) have in common: a function of zₖ − z_y for every wrong class k.
 
 use super::classes;
-use crate::kernel::{unrolled, vectorised};
+use crate::linalg::{unrolled, vectorised};
 use crate::tile::Tile;
 
 /// In place of zₖ − z_y for the true class: so far on the right side that neither value nor slope nor curvature is left, and all entries

@@ -6,7 +6,8 @@ use super::exponential::{exp_of_negative, ln_1p_of_share};
 use super::pairs::{FAR, beyond_own, value_grad_pairs};
 use super::softmax::entropy;
 use super::{Loss, Shape, Softmax, classes};
-use crate::kernel::vectorised;
+use crate::linalg::vectorised;
+use crate::parameter::parameters;
 
 /// ```text
 /// ℓ(z, y) = Σ_{k≠y} log(1 + exp(zₖ − z_y))
@@ -23,6 +24,8 @@ fn softplus(t: f64) -> (f64, f64) {
     let (above, share) = if t > 0.0 { (t, 1.0) } else { (0.0, e) };
     (above + ln_1p_of_share(e), share / (1.0 + e))
 }
+
+parameters!(PairwiseLogistic {});
 
 impl Loss for PairwiseLogistic {
     fn describe(&self) -> String {
@@ -76,9 +79,13 @@ impl Loss for PairwiseLogistic {
         dz.iter().enumerate().filter(|(k, _)| *k != y).map(|(_, a)| entropy(*a) + rest(*a)).sum()
     }
 
+    fn has_probabilities(&self) -> bool {
+        true
+    }
+
     /// P(k | k or l) = 1/(1 + exp(zₗ − zₖ)) for every pair: the one distribution that fits is the softmax of the scores.
-    fn probabilities(&self, z: &mut [f64]) -> bool {
-        Softmax {}.probabilities(z)
+    fn probabilities(&self, z: &mut [f64]) {
+        Softmax {}.probabilities(z);
     }
 }
 

@@ -6,8 +6,8 @@ use super::hinge::{Hinge, followed_dual};
 use super::nearest;
 use super::pairs::{FAR, beyond_own, own_slopes, value_grad_pairs};
 use super::{Loss, Shape, classes};
-use crate::error::{Error, Result};
-use crate::kernel::{unrolled, vectorised};
+use crate::linalg::{unrolled, vectorised};
+use crate::parameter::{SMOOTHING, parameters};
 use crate::text::plain;
 use crate::tile::Tile;
 
@@ -29,6 +29,10 @@ impl Default for SmoothHinge {
         Self { delta: 0.01 }
     }
 }
+
+parameters!(SmoothHinge {
+    delta: f64, SMOOTHING.0, SMOOTHING.1, SMOOTHING.2;
+});
 
 impl SmoothHinge {
     fn hinge(&self) -> Hinge {
@@ -87,24 +91,24 @@ fn slopes_and_weights<const WEIGHTS: bool>(
             let (weights, weight) = h.as_chunks_mut::<LANES>();
             for (at, part) in parts.iter_mut().enumerate() {
                 // In one piece: the compiler cannot know that nothing is read from where it is written to.
-                let (mut slopes, mut bends) = ([0.0; LANES], [0.0; LANES]);
+                let (mut slopes, mut curvatures) = ([0.0; LANES], [0.0; LANES]);
                 let dual = if WEIGHTS { duals[at] } else { [0.0; LANES] };
                 for l in 0..LANES {
-                    let (value, slope, bend) = hinge.value_slope_weight(part[l], dual[l]);
+                    let (value, slope, curvature) = hinge.value_slope_weight(part[l], dual[l]);
                     sums[l] += value;
-                    (slopes[l], bends[l]) = (slope, bend);
+                    (slopes[l], curvatures[l]) = (slope, curvature);
                 }
                 *part = slopes;
                 if WEIGHTS {
-                    weights[at] = bends;
+                    weights[at] = curvatures;
                 }
             }
             for (l, gamma) in rest.iter_mut().enumerate() {
-                let (value, slope, bend) = hinge.value_slope_weight(*gamma, if WEIGHTS { dual[l] } else { 0.0 });
+                let (value, slope, curvature) = hinge.value_slope_weight(*gamma, if WEIGHTS { dual[l] } else { 0.0 });
                 sums[l] += value;
                 *gamma = slope;
                 if WEIGHTS {
-                    weight[l] = bend;
+                    weight[l] = curvature;
                 }
             }
             own_slopes(y, c, dz);
@@ -185,11 +189,24 @@ impl Loss for SmoothHinge {
         }
     }
 
-    fn check(&self) -> Result<()> {
-        if self.delta.is_finite() && (0.0..=1e6).contains(&self.delta) {
-            return Ok(());
-        }
-        Err(Error::param("delta", self.delta, "be a number from 0 to 1e6"))
+    fn is_smooth(&self) -> bool {
+        self.delta > 0.0
+    }
+
+    fn is_hinge(&self) -> bool {
+        true
+    }
+
+    fn binary_hinge(&self) -> Option<f64> {
+        Some(self.delta)
+    }
+
+    fn has_nearest_slopes(&self) -> bool {
+        self.delta == 0.0
+    }
+
+    fn has_dual_slopes(&self) -> bool {
+        true
     }
 
     fn relaxed(&self, mu: f64) -> Option<Box<dyn Loss>> {
@@ -244,7 +261,7 @@ impl Loss for SmoothHinge {
         let hinge = self.hinge();
         vectorised(
             #[inline(always)]
-            || fill(z, y, h, |_, gamma| hinge.bend(gamma)),
+            || fill(z, y, h, |_, gamma| hinge.curvature(gamma)),
         );
     }
 
@@ -274,19 +291,14 @@ impl Loss for SmoothHinge {
         );
     }
 
-    fn dual_slopes(&self, dual: &[f64], y: usize, dz: &mut [f64]) -> bool {
+    fn dual_slopes(&self, dual: &[f64], y: usize, dz: &mut [f64]) {
         dz.iter_mut().zip(dual).for_each(|(dz, v)| *dz = 0.5 * (1.0 + v));
         dz[y] = 0.0;
         dz[y] = -dz.iter().sum::<f64>();
-        true
     }
 
-    fn nearest_slopes(&self, y: usize, point: &mut [f64]) -> bool {
-        let known = self.delta == 0.0;
-        if known {
-            nearest::pair_slopes(y, point);
-        }
-        known
+    fn nearest_slopes(&self, y: usize, point: &mut [f64]) {
+        nearest::pair_slopes(y, point);
     }
 
     /// Σ_{k≠y} (αₖ + δ√(αₖ(1 − αₖ))), valid for any α in [0, 1] and so also for the slopes of a wider smoothing.

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::exponential::exp_of_negative;
 use super::{Loss, Shape, classes};
-use crate::kernel::{largest, sum, vectorised};
+use crate::linalg::{largest, sum, vectorised};
+use crate::parameter::parameters;
 use crate::rounding::of_sum;
 use crate::tile::Tile;
 
@@ -54,9 +55,9 @@ impl Top {
 #[inline(always)]
 fn powers(z: &[f64], c: usize, powers: &mut [f64], mut each: impl FnMut(usize, &Top, &mut [f64])) {
     // More rows at a time would not be faster.
-    const MOST: usize = 64;
-    let few = Tile::rows(c).min(MOST);
-    let mut tops = [Top::default(); MOST];
+    const MOST_ROWS: usize = 64;
+    let few = Tile::rows(c).min(MOST_ROWS);
+    let mut tops = [Top::default(); MOST_ROWS];
     for (part, (z, powers)) in z.chunks(few * c).zip(powers.chunks_mut(few * c)).enumerate() {
         for ((z, p), top) in z.chunks_exact(c).zip(powers.chunks_exact_mut(c)).zip(&mut tops) {
             *top = Top::of(z);
@@ -102,6 +103,8 @@ fn slopes(y: u32, dz: &mut [f64]) {
 pub(super) fn entropy(q: f64) -> f64 {
     if q > 0.0 { -q * q.ln() } else { 0.0 }
 }
+
+parameters!(Softmax {});
 
 impl Loss for Softmax {
     fn value_grad(&self, z: &[f64], y: usize, dz: &mut [f64]) -> f64 {
@@ -196,9 +199,13 @@ impl Loss for Softmax {
         others + if own < 0.25 { entropy(own - of_sum(dz.len())) } else { -own * dz[y].ln_1p() }
     }
 
-    fn probabilities(&self, z: &mut [f64]) -> bool {
+    fn has_probabilities(&self) -> bool {
+        true
+    }
+
+    fn probabilities(&self, z: &mut [f64]) {
         if z.is_empty() {
-            return true;
+            return;
         }
         let mut top = Top::of(z);
         for z in z.iter_mut() {
@@ -207,7 +214,6 @@ impl Loss for Softmax {
         z[top.first] = 0.0;
         top.others = sum(z);
         top.share(z);
-        true
     }
 }
 
@@ -228,7 +234,7 @@ mod tests {
                 let all: f64 = row.iter().map(|z| z.exp()).sum();
                 assert!((values[i] - (all.ln() - row[own])).abs() < 1e-12, "{c} classes, row {i}");
                 let mut shares = row.to_vec();
-                assert!(Softmax {}.probabilities(&mut shares));
+                Softmax {}.probabilities(&mut shares);
                 for k in 0..c {
                     let share = row[k].exp() / all;
                     let slope = if k == own { share - 1.0 } else { share };

@@ -8,7 +8,8 @@ use super::pairs::beyond_own;
 use super::top_mean::centre_rows;
 use super::{Loss, Shape, classes};
 use crate::error::{Error, Result};
-use crate::kernel::{largest, sum, vectorised};
+use crate::linalg::{largest, sum, vectorised};
+use crate::parameter::{SMOOTHING, parameters};
 use crate::rounding::of_sum;
 use crate::text::plain;
 
@@ -45,7 +46,12 @@ impl Default for TopKHinge {
 }
 
 /// Rows that are worked on together: what belongs to them stays in the fastest memory.
-const BLOCK: usize = 64;
+const ROWS_PER_BLOCK: usize = 64;
+
+parameters!(TopKHinge {
+    k: usize, "How many of the best classes count (topk)", "be at least 1", |k| k >= 1.0;
+    delta: f64, SMOOTHING.0, SMOOTHING.1, SMOOTHING.2;
+});
 
 impl TopKHinge {
     fn hinge(&self) -> Hinge {
@@ -96,9 +102,9 @@ impl TopKHinge {
         }
         let c = classes(z, y);
         let (len, per) = (self.shape().len(c), self.dual_len(c));
-        let mut room = vec![0.0; BLOCK * (c + 1)];
-        for (number, (y, out)) in y.chunks(BLOCK).zip(out.chunks_mut(BLOCK * len)).enumerate() {
-            let (from, to) = (number * BLOCK, number * BLOCK + y.len());
+        let mut room = vec![0.0; ROWS_PER_BLOCK * (c + 1)];
+        for (number, (y, out)) in y.chunks(ROWS_PER_BLOCK).zip(out.chunks_mut(ROWS_PER_BLOCK * len)).enumerate() {
+            let (from, to) = (number * ROWS_PER_BLOCK, number * ROWS_PER_BLOCK + y.len());
             let (gamma, means) = room[..y.len() * (c + 1)].split_at_mut(y.len() * c);
             self.centred(&z[from * c..to * c], y, gamma, means);
             let dual = dual.map(|dual| &dual[from * per..to * per]);
@@ -120,7 +126,7 @@ impl TopKHinge {
                     let entries = out.iter_mut().zip(gamma.iter().zip(dual));
                     entries.for_each(|(h, (gamma, v))| *h = hinge.weight(*gamma, *v));
                 }
-                None => out.iter_mut().zip(gamma).for_each(|(h, gamma)| *h = hinge.bend(*gamma)),
+                None => out.iter_mut().zip(gamma).for_each(|(h, gamma)| *h = hinge.curvature(*gamma)),
             }
             return;
         }
@@ -133,8 +139,8 @@ impl TopKHinge {
                     (hinge.weight(mean, dual[c]), 0.5 * (1.0 + dual[c]))
                 }
                 None => {
-                    h.iter_mut().zip(gamma).for_each(|(h, gamma)| *h = hinge.bend(*gamma));
-                    (hinge.bend(mean), hinge.value_slope(mean).1)
+                    h.iter_mut().zip(gamma).for_each(|(h, gamma)| *h = hinge.curvature(*gamma));
+                    (hinge.curvature(mean), hinge.value_slope(mean).1)
                 }
             };
             h.iter_mut().for_each(|h| *h *= beta / k);
@@ -264,21 +270,27 @@ impl Loss for TopKHinge {
         }
     }
 
-    fn check(&self) -> Result<()> {
-        if self.k == 0 {
-            return Err(Error::param("k", self.k, "be at least 1"));
-        }
-        if self.delta.is_finite() && (0.0..=1e6).contains(&self.delta) {
-            return Ok(());
-        }
-        Err(Error::param("delta", self.delta, "be a number from 0 to 1e6"))
-    }
-
     fn check_classes(&self, classes: usize) -> Result<()> {
         if self.k < classes {
             return Ok(());
         }
         Err(Error::param("k", format!("{} with {classes} classes", self.k), "be less than the number of classes"))
+    }
+
+    fn is_smooth(&self) -> bool {
+        self.delta > 0.0
+    }
+
+    fn is_hinge(&self) -> bool {
+        true
+    }
+
+    fn has_nearest_slopes(&self) -> bool {
+        self.delta == 0.0 && !self.has_outer()
+    }
+
+    fn has_dual_slopes(&self) -> bool {
+        true
     }
 
     fn relaxed(&self, mu: f64) -> Option<Box<dyn Loss>> {
@@ -309,9 +321,9 @@ impl Loss for TopKHinge {
         }
         let c = classes(z, y);
         let per = self.dual_len(c);
-        let mut room = vec![0.0; BLOCK * (c + 1)];
-        for (number, (y, dual)) in y.chunks(BLOCK).zip(dual.chunks_mut(BLOCK * per)).enumerate() {
-            let span = number * BLOCK * c..(number * BLOCK + y.len()) * c;
+        let mut room = vec![0.0; ROWS_PER_BLOCK * (c + 1)];
+        for (number, (y, dual)) in y.chunks(ROWS_PER_BLOCK).zip(dual.chunks_mut(ROWS_PER_BLOCK * per)).enumerate() {
+            let span = number * ROWS_PER_BLOCK * c..(number * ROWS_PER_BLOCK + y.len()) * c;
             let (gamma, means) = room[..y.len() * (c + 1)].split_at_mut(y.len() * c);
             self.centred(&z[span.clone()], y, gamma, means);
             vectorised(
@@ -323,7 +335,7 @@ impl Loss for TopKHinge {
 
     /// Shares pⱼ = (1 + vⱼ)/2 that clipping has kept from summing to k are scaled, or else their distances from 1, so that a share of
     /// the true class in [0, 1] makes up for the rest.
-    fn dual_slopes(&self, dual: &[f64], y: usize, dz: &mut [f64]) -> bool {
+    fn dual_slopes(&self, dual: &[f64], y: usize, dz: &mut [f64]) {
         let c = dz.len();
         let k = self.rank(c) as f64;
         dz.iter_mut().zip(dual).for_each(|(p, v)| *p = 0.5 * (1.0 + v));
@@ -339,15 +351,42 @@ impl Loss for TopKHinge {
         dz[y] = 0.0;
         dz.iter_mut().for_each(|p| *p *= beta / k);
         dz[y] = -dz.iter().sum::<f64>();
-        true
     }
 
-    fn nearest_slopes(&self, y: usize, point: &mut [f64]) -> bool {
-        let known = self.delta == 0.0 && !self.has_outer();
-        if known {
-            nearest::shares(y, point);
+    /// Slopes are products of shares and β. Of the β that go with them, the one nearest to that of the state.
+    fn dual_of_slopes(&self, slopes: &[f64], y: usize, dual: &mut [f64]) {
+        if !self.has_outer() {
+            return;
         }
-        known
+        let (c, k) = (slopes.len(), self.rank(slopes.len()) as f64);
+        let mut alpha: Vec<f64> = slopes.iter().map(|a| a.max(0.0)).collect();
+        alpha[y] = 0.0;
+        let (sum, top) = others(y, &alpha);
+        let scale = 1.0 / sum.max(k * top).max(1.0);
+        alpha.iter_mut().for_each(|a| *a *= scale);
+        // No slope is more than a (k − 1)-th of their sum: what is too much goes from the largest.
+        for _ in 0..c {
+            let (sum, top) = others(y, &alpha);
+            if (k - 1.0) * top <= sum {
+                break;
+            }
+            // With m of them at the top and the others summing to r: (k − 1)·a = m·a + r.
+            let at_top = alpha.iter().filter(|a| **a == top).count() as f64;
+            let most = ((sum - at_top * top) / (k - 1.0 - at_top).max(f64::MIN_POSITIVE)).min(top);
+            alpha.iter_mut().for_each(|a| *a = a.min(most));
+        }
+        let (sum, top) = others(y, &alpha);
+        let (low, high) = (sum.max(k * top), (k * sum / (k - 1.0)).min(1.0));
+        let beta = (0.5 * (1.0 + dual[c])).min(high).max(low).min(1.0);
+        dual[c] = 2.0 * beta - 1.0;
+        if beta > 0.0 {
+            dual.iter_mut().zip(&alpha).for_each(|(v, a)| *v = 2.0 * (k * a / beta).min(1.0) - 1.0);
+            dual[y] = 2.0 * (k - k * sum / beta).clamp(0.0, 1.0) - 1.0;
+        }
+    }
+
+    fn nearest_slopes(&self, y: usize, point: &mut [f64]) {
+        nearest::shares(y, point);
     }
 
     /// Σ_{j≠y} αⱼ plus what the smoothing adds,

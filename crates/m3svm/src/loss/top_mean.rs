@@ -10,16 +10,16 @@
 //! losses that need this, and one row alone keeps a processor waiting for each of them.
 
 use super::hinge::Hinge;
-use crate::kernel::vectorised;
+use crate::linalg::vectorised;
 
 /// Rows side by side.
 const LANES: usize = 8;
 
 /// One number of each of the rows.
-type Lanes = [f64; LANES];
+type LaneArray = [f64; LANES];
 
 /// From this k on, the largest numbers are found row by row: passes over all numbers for each of them would be too many.
-const MANY: usize = 12;
+const MANY_BEST: usize = 12;
 
 /// Replaces the numbers of every row (one after the other in `a`) by γⱼ = aⱼ − t for the best t of the row, and writes φ into `means`,
 /// one per row. 1 ≤ k < numbers per row, and δ > 0. What a row gets depends on no other row.
@@ -38,7 +38,7 @@ pub(super) fn centre_rows(delta: f64, k: usize, a: &mut [f64], means: &mut [f64]
 
 /// The same for as many rows as there are lanes, or fewer.
 #[inline(always)]
-fn centre_group(delta: f64, k: usize, a: &mut [f64], means: &mut [f64], room: &mut [Lanes]) {
+fn centre_group(delta: f64, k: usize, a: &mut [f64], means: &mut [f64], room: &mut [LaneArray]) {
     let (hinge, c) = (Hinge::new(delta), room.len());
     // Lanes without a row of their own repeat the last one.
     for lane in 0..LANES {
@@ -81,8 +81,8 @@ fn centre_group(delta: f64, k: usize, a: &mut [f64], means: &mut [f64], room: &m
 
 /// Brings the k largest numbers of every lane to the front, the smallest of them last.
 #[inline(always)]
-fn largest_first(k: usize, room: &mut [Lanes]) {
-    if k >= MANY {
+fn largest_first(k: usize, room: &mut [LaneArray]) {
+    if k >= MANY_BEST {
         let mut row = vec![0.0; room.len()];
         for lane in 0..LANES {
             row.iter_mut().zip(&*room).for_each(|(row, room)| *row = room[lane]);
@@ -110,7 +110,7 @@ fn largest_first(k: usize, room: &mut [Lanes]) {
 /// The tails fall like squares of distances, so (tails)^(−½) is nearly linear in t and Newton on the difference of both
 /// needs a handful of steps, however small δ is.
 #[inline(always)]
-fn threshold(delta: f64, top: &[Lanes], rest: &[Lanes]) -> Lanes {
+fn threshold(delta: f64, top: &[LaneArray], rest: &[LaneArray]) -> LaneArray {
     // Newton squares the error, relative to the distance of the nearest numbers: a step as short as this one was the last.
     const SHORT: f64 = 1e-8;
     let hinge = Hinge::new(delta);
@@ -157,16 +157,16 @@ fn threshold(delta: f64, top: &[Lanes], rest: &[Lanes]) -> Lanes {
 
 /// Sums of g′(side·(aⱼ − t)) and of g″.
 #[inline(always)]
-fn tails(hinge: Hinge, numbers: &[Lanes], side: f64, t: &Lanes) -> (Lanes, Lanes) {
-    let (mut tail, mut bend) = ([0.0; LANES], [0.0; LANES]);
+fn tails(hinge: Hinge, numbers: &[LaneArray], side: f64, t: &LaneArray) -> (LaneArray, LaneArray) {
+    let (mut tail, mut curvature) = ([0.0; LANES], [0.0; LANES]);
     for b in numbers {
         for l in 0..LANES {
-            let part = hinge.slope_bend(side * (b[l] - t[l]));
+            let part = hinge.slope_curvature(side * (b[l] - t[l]));
             tail[l] += part.0;
-            bend[l] += part.1;
+            curvature[l] += part.1;
         }
     }
-    (tail, bend)
+    (tail, curvature)
 }
 
 #[cfg(test)]
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_row_gets_the_same_alone_and_among_others() {
-        for (c, k) in [(2, 1), (5, 1), (5, 3), (30, 2), (30, MANY), (30, 29)] {
+        for (c, k) in [(2, 1), (5, 1), (5, 3), (30, 2), (30, MANY_BEST), (30, 29)] {
             // Spread over many sizes, so that rows need different numbers of rounds.
             let number = |i: usize| ((i * 7919) % 1009) as f64 * 10f64.powi(-((i / c % 7) as i32));
             let rows: Vec<f64> = (0..(2 * LANES + 3) * c).map(number).collect();

@@ -1,7 +1,7 @@
 //! The Hessian of a penalty in the form that the linear systems need: one small term per class pair.
 
 use super::{add_pair, by_class, pairs};
-use crate::kernel::{axpy, dot, mul_add, t_mul_add};
+use crate::linalg::{axpy, dot, mul_add, t_mul_add};
 
 /// `ρI + Σ_{k<l} (eₖ−eₗ)(eₖ−eₗ)ᵀ ⊗ Bₖₗ` with `B = a·I + diag(e) + σ·½(x yᵀ + y xᵀ)`. Where `x` or `y` is not stored it is `wₖ − wₗ`.
 #[derive(Clone, Debug)]
@@ -22,6 +22,8 @@ pub struct Curvature {
     pub(crate) right: Option<Vec<f64>>,
     /// The class vectors at which it was taken, c×d.
     pub(crate) vectors: Vec<f64>,
+    /// g and s where the Hessian is less than all this, by ggᵀ/s (d×c).
+    shared: Option<(Vec<f64>, f64)>,
 }
 
 impl Curvature {
@@ -37,6 +39,7 @@ impl Curvature {
             left: None,
             right: None,
             vectors: Vec::new(),
+            shared: None,
         }
     }
 
@@ -44,6 +47,16 @@ impl Curvature {
     pub(crate) fn pairs(vectors: Vec<f64>, classes: usize, scalar: Vec<f64>, sigma: Vec<f64>) -> Self {
         let features = vectors.len() / classes;
         Self { scalar, sigma, vectors, ..Self::ridge(0.0, features, classes) }
+    }
+
+    /// The same, less ggᵀ/s: what all pairs have in common, which the solver takes off after it has solved for the rest.
+    pub(crate) fn sharing(self, along: Vec<f64>, strength: f64) -> Self {
+        Self { shared: Some((along, strength)), ..self }
+    }
+
+    /// g and s of [`Curvature::sharing`].
+    pub(crate) fn shared(&self) -> Option<(&[f64], f64)> {
+        self.shared.as_ref().map(|(along, strength)| (&along[..], *strength))
     }
 
     /// A number that no centred step bends less than.

@@ -2,9 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ridge::check_lambda;
-use super::{Curvature, DualTerms, Penalty};
-use crate::error::Result;
+use super::{Curvature, DualTerms, Penalty, Separable};
+use crate::parameter::{STRENGTH, parameters};
 use crate::text::plain;
 
 /// ```text
@@ -19,6 +18,10 @@ pub struct Lasso {
     /// Strength, at least 0.
     pub lambda: f64,
 }
+
+parameters!(Lasso {
+    lambda: f64, STRENGTH.0, STRENGTH.1, STRENGTH.2;
+});
 
 impl Penalty for Lasso {
     fn value_grad(&self, w: &[f64], classes: usize, grad: &mut [f64]) -> f64 {
@@ -35,10 +38,6 @@ impl Penalty for Lasso {
 
     fn describe(&self) -> String {
         format!("lasso, lambda {}", plain(self.lambda))
-    }
-
-    fn check(&self) -> Result<()> {
-        check_lambda(self.lambda)
     }
 
     fn rotation_invariant(&self) -> bool {
@@ -68,8 +67,13 @@ impl Penalty for Lasso {
         false
     }
 
-    fn threshold(&self) -> Option<f64> {
-        Some(self.lambda)
+    fn separable(&self) -> Option<Separable> {
+        Some(Separable { threshold: self.lambda, ridge: 0.0 })
+    }
+
+    fn for_scorer(&self) -> Option<Box<dyn Penalty>> {
+        // |w/2| + |w/2| = |w|.
+        Some(Box::new(*self))
     }
 
     fn curvature(&self, w: &[f64], classes: usize, _dual: &[f64]) -> Curvature {

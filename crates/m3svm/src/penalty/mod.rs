@@ -3,6 +3,8 @@
 //! One file per penalty; weights are d×c row-major. Methods that fill gradients and products *add* to them.
 
 mod curvature;
+mod elastic_net;
+mod largest;
 mod lasso;
 mod none;
 mod pairwise;
@@ -13,16 +15,22 @@ mod ridge;
 use serde::{Deserialize, Serialize};
 
 pub use curvature::Curvature;
+pub use elastic_net::ElasticNet;
 pub use lasso::Lasso;
 pub use none::NoPenalty;
 pub use pairwise::{Norm, Pairwise};
 pub use pairwise_ridge::PairwiseRidge;
 pub use ridge::Ridge;
 
-use crate::error::Result;
+use crate::certificate::pay;
+use crate::parameter::{Parameters, any};
+
+/// A λ that stands for "to be chosen from the data": [`Spec::fit`](crate::Spec::fit) puts a number in its place, and says which. It is the
+/// largest number there is, so that whoever looks at a penalty before that sees one with a strength.
+pub const AUTO: f64 = f64::MAX;
 
 /// What a penalty contributes to the Fenchel lower bound when the loss gradient is scaled by t ∈ [0, `limit`]:
-/// `min_U t⟨S, U⟩ + R(U) + ε‖U‖² ≥ −conjugate·t^power − quadratic·t² − Σₛ (t·s − kink)₊²/(4ε)` with s in `beyond`.
+/// `min_U t⟨S, U⟩ + R(U) + ε‖U‖² ≥ −conjugate·t^power − quadratic·t² − Σₛ (t·s − kink)₊²/(4(ε + ridge))` with s in `beyond`.
 ///
 /// `quadratic` must be a square over 4(ε + `ridge`) at least: rounding of S and of what the penalty makes of it is charged as a part of it.
 #[derive(Clone, Debug)]
@@ -54,16 +62,35 @@ impl Default for DualTerms {
 }
 
 impl DualTerms {
+    /// Whether what is taken off grows with t².
+    pub(crate) fn is_quadratic(&self) -> bool {
+        self.beyond.is_empty() && (self.conjugate == 0.0 || self.power == 2.0)
+    }
+
     /// What is taken off the lower bound at t, where S is off by at most `error` in Euclidean length.
     pub(crate) fn cost(&self, t: f64, epsilon: f64, error: f64) -> f64 {
-        let square: f64 = self.beyond.iter().map(|s| (t * s - self.kink).max(0.0).powi(2)).sum();
-        let beyond = if square > 0.0 { square / (4.0 * epsilon) } else { 0.0 };
         let strength = epsilon + self.ridge;
+        let over = |unit: f64| self.beyond.iter().map(|s| ((t * s - self.kink).max(0.0) / unit).powi(2)).sum::<f64>();
+        let (square, top) = (over(1.0), self.beyond.iter().fold(0.0f64, |top, s| top.max(t * s - self.kink)));
+        let beyond = match top > 0.0 {
+            false => 0.0,
+            true if square.is_normal() => square / (4.0 * strength),
+            true => pay(top * over(top).sqrt(), 0.0, strength),
+        };
         // Without any quadratic term there is nothing to pay with, and nothing but rounding to pay for.
         let error = if strength > 0.0 { t * (error + self.rounding) / (2.0 * strength.sqrt()) } else { 0.0 };
         let root = (self.quadratic * t * t + beyond).sqrt() + error;
         self.conjugate * t.powf(self.power) + root * root
     }
+}
+
+/// Absolute values and squares, entry by entry: see [`Penalty::separable`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Separable {
+    /// λ₁, what soft thresholding subtracts; greater than 0 unless all of R is 0.
+    pub threshold: f64,
+    /// λ₂.
+    pub ridge: f64,
 }
 
 /// R(W), convex unless it says otherwise.
@@ -82,14 +109,14 @@ pub trait Penalty: Send + Sync + std::fmt::Debug {
         format!("{self:?}")
     }
 
-    /// Refuses parameters outside their range.
-    fn check(&self) -> Result<()> {
-        Ok(())
-    }
-
     /// Whether R is convex, so that an optimum is global and can be certified.
     fn convex(&self) -> bool {
         true
+    }
+
+    /// Whether R has no kinks.
+    fn is_smooth(&self) -> bool {
+        self.separable().is_none()
     }
 
     /// Whether R(QW) = R(W) for every rotation Q of feature space, so that the optimum lies in the span of the rows.
@@ -107,8 +134,15 @@ pub trait Penalty: Send + Sync + std::fmt::Debug {
         true
     }
 
-    /// λ, if R(W) = λ‖W‖₁: what soft thresholding subtracts. Solvers that need a gradient leave such a penalty alone.
-    fn threshold(&self) -> Option<f64> {
+    /// The numbers of `R(W) = threshold·‖W‖₁ + ridge·‖W‖²`, if it is that and has the kinks. Solvers that need a gradient leave such a
+    /// penalty alone.
+    fn separable(&self) -> Option<Separable> {
+        None
+    }
+
+    /// The penalty of two columns ±w/2 that charges what this one charges for the single column w. `None` where nobody has worked it out;
+    /// such a penalty is refused under one-vs-rest and one-vs-one.
+    fn for_scorer(&self) -> Option<Box<dyn Penalty>> {
         None
     }
 
@@ -136,23 +170,46 @@ pub trait Penalty: Send + Sync + std::fmt::Debug {
     /// Lower bound of `⟨S, U⟩ + R(U) + ε‖U‖²` over all U, from the point `w` at which the loss has gradient S. Also valid for
     /// the exact penalty when `self` is a relaxed one. `dual` is its dual state, or empty to go by the gradient.
     fn dual_terms(&self, w: &[f64], classes: usize, loss_grad: &[f64], epsilon: f64, dual: &[f64]) -> DualTerms;
+
+    /// The same where S has a part in directions that are not here, whose Euclidean length is at most `lost`. Only for penalties that are
+    /// invariant to rotations.
+    fn dual_terms_beside(
+        &self,
+        w: &[f64],
+        classes: usize,
+        loss_grad: &[f64],
+        epsilon: f64,
+        dual: &[f64],
+        lost: f64,
+    ) -> DualTerms {
+        let terms = self.dual_terms(w, classes, loss_grad, epsilon, dual);
+        // R is no less with weights there than without, and what charges all squares is charged for them as well.
+        match lost > 0.0 {
+            true => DualTerms { quadratic: terms.quadratic + pay(lost, 0.0, epsilon + terms.ridge), ..terms },
+            false => terms,
+        }
+    }
 }
 
-/// The penalties that have a name in the command line, in Python and in model files.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum AnyPenalty {
-    /// See [`Pairwise`].
-    Pairwise(Pairwise),
-    /// See [`PairwiseRidge`].
-    PairwiseRidge(PairwiseRidge),
-    /// See [`Ridge`].
-    Ridge(Ridge),
-    /// See [`Lasso`].
-    Lasso(Lasso),
-    /// See [`NoPenalty`].
-    None(NoPenalty),
-}
+any!(
+    /// The penalties that have a name in the command line, in Python and in model files.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
+    AnyPenalty: Penalty {
+        /// See [`Pairwise`].
+        Pairwise(Pairwise),
+        /// See [`PairwiseRidge`].
+        PairwiseRidge(PairwiseRidge),
+        /// See [`Ridge`].
+        Ridge(Ridge),
+        /// See [`Lasso`].
+        Lasso(Lasso),
+        /// See [`ElasticNet`].
+        ElasticNet(ElasticNet),
+        /// See [`NoPenalty`].
+        None(NoPenalty),
+    }
+);
 
 impl AnyPenalty {
     /// A representative of every kind, for test tables and docs.
@@ -164,75 +221,74 @@ impl AnyPenalty {
             pair(Norm::L2, 1.5),
             pair(Norm::L2, 1.0),
             pair(Norm::L2, 0.5),
+            pair(Norm::L2, f64::INFINITY),
             pair(Norm::L1, 2.0),
             pair(Norm::L1, 1.0),
             Self::PairwiseRidge(PairwiseRidge { lambda: 0.3 }),
             Self::Ridge(Ridge { lambda: 0.3 }),
             Self::Lasso(Lasso { lambda: 0.3 }),
+            Self::ElasticNet(ElasticNet { lambda: 0.6, l1_ratio: 0.5 }),
             Self::None(NoPenalty {}),
         ]
     }
 
-    /// The name users type; the pairwise penalty goes by its norm.
+    /// The penalties by the names that users type, with default settings; the pairwise one goes by its norm.
+    pub const NAMED: [(&str, Self); 7] = [
+        ("l2", Self::Pairwise(Pairwise::of(Norm::L2))),
+        ("l1", Self::Pairwise(Pairwise::of(Norm::L1))),
+        ("pairwise-ridge", Self::PairwiseRidge(PairwiseRidge { lambda: Pairwise::USUAL.0 })),
+        ("ridge", Self::Ridge(Ridge { lambda: Pairwise::USUAL.0 })),
+        ("lasso", Self::Lasso(Lasso { lambda: Pairwise::USUAL.0 })),
+        ("elastic-net", Self::ElasticNet(ElasticNet::USUAL)),
+        ("none", Self::None(NoPenalty {})),
+    ];
+
+    /// The name users type.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Pairwise(p) if p.norm == Norm::L1 => "l1",
-            Self::Pairwise(_) => "l2",
-            Self::PairwiseRidge(_) => "pairwise-ridge",
-            Self::Ridge(_) => "ridge",
-            Self::Lasso(_) => "lasso",
-            Self::None(_) => "none",
-        }
+        let norm = |it: &Self| if let Self::Pairwise(pairwise) = it { Some(pairwise.norm) } else { None };
+        let is_own = |it: &Self| std::mem::discriminant(it) == std::mem::discriminant(self) && norm(it) == norm(self);
+        Self::NAMED.iter().find(|(_, it)| is_own(it)).map_or("", |(name, _)| name)
     }
 
     /// λ, if the penalty has one.
     pub fn lambda(&self) -> Option<f64> {
-        match self {
-            Self::Pairwise(p) => Some(p.lambda),
-            Self::PairwiseRidge(p) => Some(p.lambda),
-            Self::Ridge(p) => Some(p.lambda),
-            Self::Lasso(p) => Some(p.lambda),
-            Self::None(_) => None,
-        }
+        self.get("lambda")
+    }
+
+    /// Whether λ is to be chosen from the data.
+    pub fn is_auto(&self) -> bool {
+        self.lambda() == Some(AUTO)
     }
 
     /// The same penalty with another λ, where it has one.
     pub fn with_lambda(mut self, lambda: f64) -> Self {
-        match &mut self {
-            Self::Pairwise(p) => p.lambda = lambda,
-            Self::PairwiseRidge(p) => p.lambda = lambda,
-            Self::Ridge(p) => p.lambda = lambda,
-            Self::Lasso(p) => p.lambda = lambda,
-            Self::None(_) => {}
-        }
+        self.set("lambda", lambda);
         self
+    }
+
+    /// The share of absolute values, if the penalty is made of those and of squares.
+    pub fn l1_ratio(&self) -> Option<f64> {
+        if let Self::Lasso(_) = self { Some(1.0) } else { self.get("l1_ratio") }
+    }
+
+    /// The same penalty with another such share, where it has one.
+    pub fn with_l1_ratio(self, l1_ratio: f64) -> Self {
+        match (self.l1_ratio(), self.lambda()) {
+            (Some(_), Some(lambda)) if l1_ratio == 1.0 => Self::Lasso(Lasso { lambda }),
+            (Some(_), Some(lambda)) => Self::ElasticNet(ElasticNet { lambda, l1_ratio }),
+            _ => self,
+        }
     }
 
     /// The power p, if the penalty has one.
     pub fn p(&self) -> Option<f64> {
-        match self {
-            Self::Pairwise(pairwise) => Some(pairwise.p),
-            _ => None,
-        }
+        self.get("p")
     }
 
     /// The same penalty with another power, where it has one.
     pub fn with_p(mut self, p: f64) -> Self {
-        if let Self::Pairwise(pairwise) = &mut self {
-            pairwise.p = p;
-        }
+        self.set("p", p);
         self
-    }
-
-    /// The penalty behind the name.
-    pub fn as_dyn(&self) -> &dyn Penalty {
-        match self {
-            Self::Pairwise(p) => p,
-            Self::PairwiseRidge(p) => p,
-            Self::Ridge(p) => p,
-            Self::Lasso(p) => p,
-            Self::None(p) => p,
-        }
     }
 }
 

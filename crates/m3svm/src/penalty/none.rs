@@ -3,11 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Curvature, DualTerms, Penalty, Ridge};
+use crate::parameter::parameters;
 
 /// R(W) = 0: only the ε-term keeps the weights finite.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NoPenalty {}
+
+parameters!(NoPenalty {});
 
 impl Penalty for NoPenalty {
     fn describe(&self) -> String {
@@ -23,6 +26,10 @@ impl Penalty for NoPenalty {
     }
 
     fn hess_vec(&self, _w: &[f64], _classes: usize, _v: &[f64], _out: &mut [f64]) {}
+
+    fn for_scorer(&self) -> Option<Box<dyn Penalty>> {
+        Some(Box::new(*self))
+    }
 
     fn curvature(&self, w: &[f64], classes: usize, _dual: &[f64]) -> Curvature {
         Curvature::ridge(0.0, w.len() / classes, classes)

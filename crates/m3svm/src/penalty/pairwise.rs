@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ridge::check_lambda;
+use super::largest::Largest;
 use super::{Curvature, DualTerms, Penalty, by_class, pairs};
-use crate::error::{Error, Result};
-use crate::kernel::{axpy, dot, mul_add, t_mul_add};
+use crate::linalg::{axpy, dot, mul_add, t_mul_add};
+use crate::parameter::{STRENGTH, parameters};
 use crate::text::plain;
 
 /// Which norm measures the distance of two class vectors.
@@ -24,13 +24,14 @@ pub enum Norm {
 /// ```
 ///
 /// Convex for p ≥ 1. Large p lifts the smallest margin; p = 2 is ridge with λ·c (Theorem 5). For p < 1 only a local optimum
-/// can be had, and no certificate.
+/// can be had, and no certificate. For p = ∞ it is `λ max_{k<l} ‖wₖ − wₗ‖²`, the limit of `λ (Σ_{k<l} ‖wₖ − wₗ‖ᵖ)^(2/p)`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pairwise {
     /// Strength, at least 0.
     pub lambda: f64,
-    /// Power, greater than 0.
+    /// Power, greater than 0; ∞ for the largest distance alone.
+    #[serde(with = "infinite_power")]
     pub p: f64,
     /// Norm of the difference.
     #[serde(default)]
@@ -42,13 +43,21 @@ pub struct Pairwise {
 
 impl Default for Pairwise {
     fn default() -> Self {
-        Self::new(Norm::L2, 1e-3, 4.0)
+        Self::of(Norm::L2)
     }
 }
 
 impl Pairwise {
+    /// The λ and p that the paper takes.
+    pub(super) const USUAL: (f64, f64) = (1e-3, 4.0);
+
+    /// The usual penalty in this norm.
+    pub(super) const fn of(norm: Norm) -> Self {
+        Self::new(norm, Self::USUAL.0, Self::USUAL.1)
+    }
+
     /// The penalty itself, without rounding.
-    pub fn new(norm: Norm, lambda: f64, p: f64) -> Self {
+    pub const fn new(norm: Norm, lambda: f64, p: f64) -> Self {
         Self { lambda, p, norm, tau: 0.0 }
     }
 
@@ -70,7 +79,7 @@ impl Pairwise {
     }
 
     /// λ p (p−1) r^(p−2), the second derivative in r; 0 where it does not exist.
-    fn bend(&self, r: f64) -> f64 {
+    fn second_derivative(&self, r: f64) -> f64 {
         if r > 0.0 { self.lambda * self.p * (self.p - 1.0) * power(r, self.p - 2.0) } else { 0.0 }
     }
 
@@ -110,8 +119,20 @@ impl Pairwise {
     }
 }
 
+parameters!(Pairwise {
+    lambda: f64, STRENGTH.0, STRENGTH.1, STRENGTH.2;
+    p: f64, "Power of the penalty; large P lifts the smallest margin, and inf is about nothing else", "be greater than 0 and at most 1000, or inf", |p| p > 0.0 && (p <= 1000.0 || p == f64::INFINITY);
+});
+
 impl Penalty for Pairwise {
     fn value_grad(&self, w: &[f64], classes: usize, grad: &mut [f64]) -> f64 {
+        if let Some(largest) = Largest::of(self, 0.0) {
+            return largest.value_grad(w, classes, grad);
+        }
+        if self.lambda == 0.0 {
+            // Powers below 2 have an infinite slope at 0, and 0·∞ is no number.
+            return 0.0;
+        }
         if self.norm == Norm::L2 && !self.kinked() {
             return self.value_grad_by_products(w, classes, grad);
         }
@@ -127,18 +148,25 @@ impl Penalty for Pairwise {
         for (j, row) in grad.chunks_exact_mut(classes).enumerate() {
             row.iter_mut().enumerate().for_each(|(k, g)| *g += sum[k * d + j]);
         }
-        if self.lambda > 0.0 { self.lambda * value } else { 0.0 }
+        self.lambda * value
     }
 
     fn value(&self, w: &[f64], classes: usize) -> f64 {
+        if let Some(largest) = Largest::of(self, 0.0) {
+            return largest.value(w, classes);
+        }
         let mut value = 0.0;
-        if self.lambda > 0.0 {
+        // Without rounded kinks 0 costs nothing, and with many classes it is asked for before any step.
+        if self.lambda > 0.0 && (self.tau > 0.0 || w.iter().any(|w| *w != 0.0)) {
             self.visit(&by_class(w, classes), classes, |_, _, _, _, _, r| value += power(r, self.p));
         }
         self.lambda * value
     }
 
     fn hess_vec(&self, w: &[f64], classes: usize, v: &[f64], out: &mut [f64]) {
+        if let Some(largest) = Largest::of(self, 0.0) {
+            return largest.hess_vec(w, classes, v, out);
+        }
         let d = w.len() / classes;
         // The dual state that belongs to the point makes the curvature the Hessian.
         let mut dual = vec![0.0; self.dual_len(d, classes)];
@@ -154,17 +182,17 @@ impl Penalty for Pairwise {
         self.exact_curvature(w, classes, &dual).apply(v, out);
     }
 
-    fn describe(&self) -> String {
-        let norm = if self.norm == Norm::L1 { "l1" } else { "l2" };
-        format!("{norm} distances of class vectors, p {}, lambda {}", plain(self.p), plain(self.lambda))
+    fn for_scorer(&self) -> Option<Box<dyn Penalty>> {
+        // The distance of the columns ±w/2 is the length of w, and the largest of one.
+        Some(Box::new(Self { p: if self.p.is_infinite() { 2.0 } else { self.p }, ..*self }))
     }
 
-    fn check(&self) -> Result<()> {
-        check_lambda(self.lambda)?;
-        if self.p.is_finite() && self.p > 0.0 && self.p <= 1000.0 {
-            return Ok(());
+    fn describe(&self) -> String {
+        let norm = if self.norm == Norm::L1 { "l1" } else { "l2" };
+        if self.p.is_infinite() {
+            return format!("largest {norm} distance of class vectors, squared (p inf), lambda {}", plain(self.lambda));
         }
-        Err(Error::param("p", self.p, "be greater than 0 and at most 1000"))
+        format!("{norm} distances of class vectors, p {}, lambda {}", plain(self.p), plain(self.lambda))
     }
 
     fn convex(&self) -> bool {
@@ -175,15 +203,31 @@ impl Penalty for Pairwise {
         self.norm == Norm::L2
     }
 
+    fn is_smooth(&self) -> bool {
+        if let Some(largest) = Largest::of(self, 0.0) {
+            return largest.is_smooth();
+        }
+        !self.kinked() || self.tau > 0.0
+    }
+
     fn relaxed(&self, tau: f64) -> Option<Box<dyn Penalty>> {
+        if let Some(largest) = Largest::of(self, 0.0) {
+            return largest.relaxed(tau);
+        }
         (self.kinked() && tau > self.tau).then(|| Box::new(Self { tau, ..*self }) as Box<dyn Penalty>)
     }
 
     fn dual_len(&self, features: usize, classes: usize) -> usize {
+        if let Some(largest) = Largest::of(self, 0.0) {
+            return largest.dual_len(features, classes);
+        }
         if self.kinked() { classes * (classes - 1) / 2 * features } else { 0 }
     }
 
     fn curvature(&self, w: &[f64], classes: usize, dual: &[f64]) -> Curvature {
+        if let Some(largest) = Largest::of(self, 0.0) {
+            return largest.curvature(w, classes, dual);
+        }
         if self.p < 1.0 {
             // Concave in r: the tangent in r² majorises it (iteratively reweighted ridge), so every step descends.
             return Self { p: self.p.max(1e-9), ..*self }.majoriser(w, classes);
@@ -192,6 +236,9 @@ impl Penalty for Pairwise {
     }
 
     fn move_dual(&self, w: &[f64], classes: usize, step: &[f64], dual: &mut [f64]) {
+        if let Some(largest) = Largest::of(self, 0.0) {
+            return largest.move_dual(w, classes, step, dual);
+        }
         if dual.is_empty() {
             return;
         }
@@ -218,7 +265,25 @@ impl Penalty for Pairwise {
     }
 
     fn dual_terms(&self, w: &[f64], classes: usize, loss_grad: &[f64], epsilon: f64, dual: &[f64]) -> DualTerms {
-        super::pairwise_bound::dual_terms(self, w, classes, loss_grad, epsilon, dual)
+        if let Some(largest) = Largest::of(self, 0.0) {
+            return largest.dual_terms(w, classes, loss_grad, epsilon, dual);
+        }
+        super::pairwise_bound::dual_terms(self, w, classes, loss_grad, epsilon, dual, 0.0)
+    }
+
+    fn dual_terms_beside(
+        &self,
+        w: &[f64],
+        classes: usize,
+        loss_grad: &[f64],
+        epsilon: f64,
+        dual: &[f64],
+        lost: f64,
+    ) -> DualTerms {
+        if let Some(largest) = Largest::of(self, 0.0) {
+            return largest.dual_terms_beside(w, classes, loss_grad, epsilon, dual, lost);
+        }
+        super::pairwise_bound::dual_terms(self, w, classes, loss_grad, epsilon, dual, lost)
     }
 }
 
@@ -241,10 +306,14 @@ impl Pairwise {
             laplacian[l * c + k] -= a;
         });
         mul_add(w, c, &laplacian, c, grad);
-        if self.lambda > 0.0 { self.lambda * value } else { 0.0 }
+        self.lambda * value
     }
 
     fn exact_curvature(&self, w: &[f64], classes: usize, dual: &[f64]) -> Curvature {
+        if self.lambda == 0.0 {
+            // There are no kinks then, and no dual state of them.
+            return Curvature::ridge(0.0, w.len() / classes, classes);
+        }
         let vectors = by_class(w, classes);
         let d = vectors.len() / classes;
         let count = classes * (classes - 1) / 2;
@@ -257,7 +326,7 @@ impl Pairwise {
             if r == 0.0 && self.p != 2.0 {
                 return;
             }
-            let (slope, bend) = (self.slope(r), self.bend(r));
+            let (slope, curvature) = (self.slope(r), self.second_derivative(r));
             match self.norm {
                 Norm::L2 => {
                     // λ p r^(p−2) [I + (p−2) ûûᵀ], with the dual in place of one û below p = 2.
@@ -272,7 +341,7 @@ impl Pairwise {
                     };
                 }
                 Norm::L1 => {
-                    sigma[pair] = bend;
+                    sigma[pair] = curvature;
                     for j in 0..d {
                         let at = pair * d + j;
                         if parts[j] > 0.0 {
@@ -317,4 +386,30 @@ impl Pairwise {
 fn power(r: f64, exponent: f64) -> f64 {
     let whole = exponent as i32;
     if f64::from(whole) == exponent && whole.abs() <= 64 { r.powi(whole) } else { r.powf(exponent) }
+}
+
+/// p in files: JSON has no infinite numbers.
+mod infinite_power {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    const NAME: &str = "inf";
+
+    pub(super) fn serialize<S: Serializer>(p: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+        if p.is_infinite() { serializer.serialize_str(NAME) } else { serializer.serialize_f64(*p) }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Power {
+            Number(f64),
+            Name(String),
+        }
+        match Power::deserialize(deserializer)? {
+            Power::Number(p) => Ok(p),
+            Power::Name(name) if name == NAME => Ok(f64::INFINITY),
+            Power::Name(name) => Err(D::Error::custom(format!("p is `{name}`, expected a number or `{NAME}`"))),
+        }
+    }
 }

@@ -2,11 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ridge::check_lambda;
 use super::{Curvature, DualTerms, Penalty, by_class};
-use crate::error::Result;
-use crate::kernel::dot;
-use crate::rounding::of_sum;
+use crate::certificate::pay;
+use crate::parameter::{STRENGTH, parameters};
+use crate::rounding::{length, of_sum};
 use crate::text::plain;
 
 /// ```text
@@ -32,6 +31,10 @@ impl PairwiseRidge {
     }
 }
 
+parameters!(PairwiseRidge {
+    lambda: f64, STRENGTH.0, STRENGTH.1, STRENGTH.2;
+});
+
 impl Penalty for PairwiseRidge {
     fn value_grad(&self, w: &[f64], classes: usize, grad: &mut [f64]) -> f64 {
         self.hess_vec(w, classes, w, grad);
@@ -52,12 +55,13 @@ impl Penalty for PairwiseRidge {
         format!("squared distances and lengths of class vectors, lambda {}", plain(self.lambda))
     }
 
-    fn check(&self) -> Result<()> {
-        check_lambda(self.lambda)
-    }
-
     fn ridge(&self, classes: usize) -> Option<f64> {
         Some((classes as f64 + 1.0) * self.lambda)
+    }
+
+    fn for_scorer(&self) -> Option<Box<dyn Penalty>> {
+        // As for squares of lengths alone: the distance of the two columns is a second thing that is charged.
+        Some(Box::new(Self { lambda: 2.0 * self.lambda }))
     }
 
     fn curvature(&self, w: &[f64], classes: usize, _dual: &[f64]) -> Curvature {
@@ -70,16 +74,16 @@ impl Penalty for PairwiseRidge {
 
     /// The part of the gradient that sums to zero over the classes meets (c + 1)λ, the common part only λ.
     fn dual_terms(&self, _w: &[f64], classes: usize, loss_grad: &[f64], epsilon: f64, _dual: &[f64]) -> DualTerms {
-        let (mut common, mut apart) = (0.0, 0.0);
+        let (mut common, mut apart) = (Vec::new(), Vec::new());
         for row in loss_grad.chunks_exact(classes) {
             let mean = row.iter().sum::<f64>() / classes as f64;
-            common += classes as f64 * mean * mean;
-            apart += row.iter().map(|g| (g - mean).powi(2)).sum::<f64>();
+            common.push((classes as f64).sqrt() * mean);
+            apart.extend(row.iter().map(|g| g - mean));
         }
-        let pay = |square: f64, strength: f64| if square == 0.0 { 0.0 } else { square / (4.0 * (strength + epsilon)) };
-        let quadratic = pay(common, self.lambda) + pay(apart, (classes as f64 + 1.0) * self.lambda);
+        let pay = |slope: &[f64], strength: f64| pay(length(slope), 0.0, strength + epsilon);
+        let quadratic = pay(&common, self.lambda) + pay(&apart, (classes as f64 + 1.0) * self.lambda);
         // The mean of a row and the distances from it are rounded.
-        let rounding = of_sum(classes) * dot(loss_grad, loss_grad).sqrt();
+        let rounding = of_sum(classes) * length(loss_grad);
         DualTerms { quadratic, ridge: self.lambda, rounding, ..DualTerms::default() }
     }
 }

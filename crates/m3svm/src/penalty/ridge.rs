@@ -3,8 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Curvature, DualTerms, Penalty};
-use crate::error::{Error, Result};
-use crate::kernel::dot;
+use crate::certificate::pay;
+use crate::linalg::dot;
+use crate::parameter::{STRENGTH, parameters};
+use crate::rounding::length;
 use crate::text::plain;
 
 /// ```text
@@ -19,12 +21,9 @@ pub struct Ridge {
     pub lambda: f64,
 }
 
-pub(super) fn check_lambda(lambda: f64) -> Result<()> {
-    if lambda.is_finite() && lambda >= 0.0 {
-        return Ok(());
-    }
-    Err(Error::param("lambda", lambda, "be a finite number of at least 0"))
-}
+parameters!(Ridge {
+    lambda: f64, STRENGTH.0, STRENGTH.1, STRENGTH.2;
+});
 
 impl Penalty for Ridge {
     fn value_grad(&self, w: &[f64], classes: usize, grad: &mut [f64]) -> f64 {
@@ -44,12 +43,13 @@ impl Penalty for Ridge {
         format!("ridge, lambda {}", plain(self.lambda))
     }
 
-    fn check(&self) -> Result<()> {
-        check_lambda(self.lambda)
-    }
-
     fn ridge(&self, _classes: usize) -> Option<f64> {
         Some(self.lambda)
+    }
+
+    fn for_scorer(&self) -> Option<Box<dyn Penalty>> {
+        // The columns ±w/2 have half the square of w.
+        Some(Box::new(Self { lambda: 2.0 * self.lambda }))
     }
 
     fn curvature(&self, w: &[f64], classes: usize, _dual: &[f64]) -> Curvature {
@@ -57,8 +57,7 @@ impl Penalty for Ridge {
     }
 
     fn dual_terms(&self, _w: &[f64], _classes: usize, loss_grad: &[f64], epsilon: f64, _dual: &[f64]) -> DualTerms {
-        let square = dot(loss_grad, loss_grad);
-        let quadratic = if square == 0.0 { 0.0 } else { square / (4.0 * (self.lambda + epsilon)) };
+        let quadratic = pay(length(loss_grad), 0.0, self.lambda + epsilon);
         DualTerms { quadratic, ridge: self.lambda, ..DualTerms::default() }
     }
 }

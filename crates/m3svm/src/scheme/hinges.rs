@@ -6,43 +6,55 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 
 use super::{Scheme, Tally};
+use crate::certificate::Certificate;
 use crate::dataset::Dataset;
+use crate::engine::Sizes;
 use crate::error::Result;
 use crate::features::Features;
-use crate::loss::AnyLoss;
-use crate::penalty::AnyPenalty;
+use crate::interrupt::Heed;
+use crate::linalg::dot;
+use crate::loss::Hinge;
+use crate::model::raw_scores;
+use crate::plan::{self, Binary};
+use crate::problem::Problem;
 use crate::reduce::Reduction;
 use crate::risk::Risk;
-use crate::solver::sides::{self, Classes, Shared, Terms, WatchAll, descent};
-use crate::solver::{AnySolver, DESCENT, Limits, Newton, Progress, Solution, Stop};
+use crate::solver::binary::dual_descent::{self, Effort};
+use crate::solver::binary::{self, Classes, SharedTerms, Terms, WatchAll};
+use crate::solver::{AnySolver, DualCoordinate, Limits, Newton, Progress, Solution, Stop};
 use crate::spec::Spec;
 
 /// Rows times problems that are solved at the same time. Each takes six numbers, so this is 200 MB.
 const AT_ONCE: usize = 1 << 22;
 
-/// Problems that [`sides`] can solve.
+/// Problems that [`binary`] can solve.
 pub(super) struct Hinges<'a> {
     spec: &'a Spec,
     data: &'a Dataset<'a>,
     weights: Option<&'a [f64]>,
+    problem: Problem<'a>,
     delta: f64,
     lambda: f64,
     /// Whether the optima are to be proven.
     proof: bool,
+    heed: Heed<'a>,
 }
 
 impl<'a> Hinges<'a> {
-    /// `None` where loss, penalty or solver are others.
-    pub(super) fn of(spec: &'a Spec, data: &'a Dataset<'a>, weights: Option<&'a [f64]>, proof: bool) -> Option<Self> {
-        let lambda = match spec.penalty {
-            AnyPenalty::Ridge(ridge) => ridge.lambda,
-            AnyPenalty::None(_) => 0.0,
-            _ => return None,
-        };
-        let (AnyLoss::SmoothHinge(hinge), AnySolver::Auto | AnySolver::Newton(_)) = (spec.loss, spec.solver) else {
-            return None;
-        };
-        Some(Self { spec, data, weights, delta: hinge.delta, lambda, proof })
+    /// `None` where [`plan::binary`] says that they go another way.
+    pub(super) fn of(
+        spec: &'a Spec,
+        data: &'a Dataset<'a>,
+        weights: Option<&'a [f64]>,
+        proof: bool,
+        heed: Heed<'a>,
+    ) -> Option<Self> {
+        let (loss, penalty) = (spec.loss.as_dyn(), spec.penalty.as_dyn());
+        let Spec { epsilon, intercept, .. } = *spec;
+        let problem = Problem { loss, penalty, epsilon, intercept, classes: 2, features: data.x().cols(), heed };
+        let goes = plan::binary(&spec.solver, &problem).pick == Binary::InStep;
+        let (delta, lambda) = plan::binary_hinge(&problem).filter(|_| goes)?;
+        Some(Self { spec, data, weights, problem, delta, lambda, proof, heed })
     }
 
     /// Solves all problems and says by which solver. `start` has one column per scorer.
@@ -52,23 +64,32 @@ impl<'a> Hinges<'a> {
         start: &[f64],
         tally: &Mutex<Tally<'_, '_>>,
     ) -> Result<Vec<(Solution, &'static str)>> {
-        let newton = AnySolver::Newton(Newton {}).name();
-        let descends = self.spec.scheme == Scheme::OneVsRest && self.suits_descent(start);
-        let first = if descends { DESCENT } else { newton };
-        let mut found = match self.spec.scheme {
-            Scheme::OneVsOne if self.delta == 0.0 => self.solve_few_rows(sides, tally),
+        let spec = self.spec;
+        let (newton, dual) = (AnySolver::Newton(Newton {}).name(), AnySolver::Dual(DualCoordinate {}).name());
+        let asked = matches!(spec.solver, AnySolver::Dual(_));
+        let warm = start.iter().any(|w| *w != 0.0);
+        let (counts, sizes) = (spec.max_iter.is_some(), Sizes::of(self.data.x()));
+        let is_rest = spec.scheme == Scheme::OneVsRest;
+        let descends = is_rest && plan::binary_descends(&spec.solver, counts, warm, &self.problem, &sizes).pick;
+        let first = if descends { dual } else { newton };
+        let mut found = match spec.scheme {
+            Scheme::OneVsOne if plan::pairs_by_products(&self.problem).pick => self.solve_few_rows(sides, tally),
             _ if descends => self.descend(sides, tally),
             _ => vec![None; sides.len()],
         };
+        if asked {
+            return self.as_asked(sides, start, found)?.into_iter().map(|part| Ok((part, dual))).collect();
+        }
         let mut open = Vec::new();
         for (number, (&side, part)) in sides.iter().zip(&mut found).enumerate() {
             let given = || start.iter().skip(number).step_by(sides.len()).copied().collect();
             match part.take() {
                 Some(proven) if proven.stop == Stop::Converged => *part = Some(proven),
+                Some(stopped) if stopped.stop == Stop::Interrupted => *part = Some(stopped),
                 Some(near) if near.certificate.objective.is_finite() => {
-                    open.push(Problem { number, side, start: near.theta });
+                    open.push(BinaryTask { number, side, start: near.theta });
                 }
-                _ => open.push(Problem { number, side, start: given() }),
+                _ => open.push(BinaryTask { number, side, start: given() }),
             }
         }
         let mut found: Vec<_> = found.into_iter().map(|part| part.map(|part| (part, first))).collect();
@@ -79,13 +100,41 @@ impl<'a> Hinges<'a> {
         Ok(found.into_iter().flatten().collect())
     }
 
+    /// What descent has found where nothing is to follow it. Where an interruption came before a problem, or before descent got as far as the
+    /// start, the start is what there is.
+    fn as_asked(
+        &self,
+        sides: &[(usize, Option<usize>)],
+        start: &[f64],
+        found: Vec<Option<Solution>>,
+    ) -> Result<Vec<Solution>> {
+        let parts = found.into_iter().zip(sides).enumerate().map(|(number, (part, &side))| {
+            if let Some(part) = &part
+                && (part.stop == Stop::Converged || start.iter().all(|w| *w == 0.0))
+            {
+                return Ok(part.clone());
+            }
+            let own = start.iter().skip(number).step_by(sides.len()).copied().collect();
+            let given = self.not_begun(&[BinaryTask { number, side, start: own }])?.remove(0);
+            Ok(match part {
+                Some(part) if part.certificate.objective <= given.certificate.objective => part,
+                Some(part) => {
+                    let certificate = Certificate::new(given.certificate.objective, part.certificate.lower_bound);
+                    Solution { theta: given.theta, certificate, ..part }
+                }
+                None => given,
+            })
+        });
+        parts.collect()
+    }
+
     /// Solves pairs of classes with few rows, with or without a proof; `None` for the others.
     fn solve_few_rows(&self, sides: &[(usize, Option<usize>)], tally: &Mutex<Tally<'_, '_>>) -> Vec<Option<Solution>> {
         let classes = Classes::new(self.data.x(), self.data.y(), self.data.classes().len());
         let tally = || tally.lock().unwrap_or_else(PoisonError::into_inner);
         let solve = |(number, &(k, against)): (usize, &(usize, Option<usize>))| {
             let l = against?;
-            if tally().stopped {
+            if self.heed.is_stopped() {
                 return None;
             }
             let weights = classes.rows(k, l).map(|i| self.weights.map_or(1.0, |w| w[i])).collect();
@@ -98,46 +147,45 @@ impl<'a> Hinges<'a> {
         sides.par_iter().enumerate().map(solve).collect()
     }
 
-    /// Descent keeps no intercept, counts no Newton steps and cannot begin where others have ended.
-    fn suits_descent(&self, start: &[f64]) -> bool {
-        let Spec { intercept, epsilon, max_iter, solver, .. } = *self.spec;
-        let is_plain = self.delta == 0.0 && !intercept && self.lambda + epsilon > 0.0;
-        let is_free = matches!(solver, AnySolver::Auto) && max_iter.is_none();
-        is_plain && is_free && self.data.x().is_sparse() && start.iter().all(|w| *w == 0.0)
-    }
-
     /// Solves classes against the rest by descent in the dual; `None` where that takes too long.
     fn descend(&self, sides: &[(usize, Option<usize>)], tally: &Mutex<Tally<'_, '_>>) -> Vec<Option<Solution>> {
         let (x, y) = (self.data.x(), self.data.y());
         let weights = self.weights.map_or_else(|| vec![1.0; y.len()].into(), Cow::Borrowed);
         let (terms, lengths) = (self.terms(weights, 0.0), x.lengths());
+        let asked = matches!(self.spec.solver, AnySolver::Dual(_));
+        let effort = if asked { Effort::asked(self.max_iter()) } else { Effort::attempt(y.len()) };
+        // Rows that are kept by columns are put together once, and not by every problem.
+        let all: Vec<u32> = (0..y.len() as u32).collect();
+        let gathered = x.is_by_columns().then(|| x.take_rows(&all));
+        let x = gathered.as_ref().unwrap_or(x);
         let tally = || tally.lock().unwrap_or_else(PoisonError::into_inner);
         let solve = |(number, &(k, _)): (usize, &(usize, Option<usize>))| {
             let signs: Vec<f64> = y.iter().map(|&y| sign(y as usize == k)).collect();
-            // Who wants to stop is heard while it goes on.
-            let go_on = || {
-                let mut tally = tally();
-                let now = Progress { inner: true, ..tally.parts[number] };
-                tally.step(number, &now).is_continue()
-            };
-            let part = descent::solve(x, &lengths, &signs, &terms, self.spec.tol, &go_on);
+            if self.heed.is_stopped() {
+                return None;
+            }
+            let part = dual_descent::solve(x, &lengths, &signs, &terms, self.spec.tol, effort, self.heed);
             let proven = part.stop == Stop::Converged;
             let mut tally = tally();
             let _ = tally.step(number, &Progress { inner: !proven, ..progress(&part) });
             // What is left open starts from nothing, like any other cold start.
-            (proven || tally.stopped).then_some(part)
+            (proven || asked || tally.is_stopped()).then_some(part)
         };
         sides.par_iter().enumerate().map(solve).collect()
     }
 
     /// Solves problems in the row space of the data, where that is smaller.
-    fn solve_reduced(&self, mut problems: Vec<Problem>, tally: &Mutex<Tally<'_, '_>>) -> Result<Vec<Solution>> {
+    fn solve_reduced(&self, mut problems: Vec<BinaryTask>, tally: &Mutex<Tally<'_, '_>>) -> Result<Vec<Solution>> {
         if problems.is_empty() {
             return Ok(Vec::new());
         }
+        if self.heed.is_stopped() {
+            return self.not_begun(&problems);
+        }
         let spec = self.spec;
-        let risk = Risk::new(self.data, spec.loss.as_dyn(), spec.penalty.as_dyn(), spec.epsilon, spec.intercept);
-        let Some(reduction) = Reduction::of(&risk, &spec.solver) else {
+        let risk = Risk::new(self.data, self.problem.loss, self.problem.penalty, spec.epsilon, spec.intercept);
+        let reduces = plan::reduces(self.problem.penalty, &Sizes::of(self.data.x()), &spec.solver).pick;
+        let Some(reduction) = reduces.then(|| Reduction::of(&risk)).flatten() else {
             return self.solve_in(self.data.x(), 0.0, &problems, tally);
         };
         let columns = problems.len();
@@ -159,14 +207,17 @@ impl<'a> Hinges<'a> {
         &self,
         x: &Features<'_>,
         inexact: f64,
-        problems: &[Problem],
+        problems: &[BinaryTask],
         tally: &Mutex<Tally<'_, '_>>,
     ) -> Result<Vec<Solution>> {
         let y = self.data.y();
         let tally = || tally.lock().unwrap_or_else(PoisonError::into_inner);
         if self.spec.scheme == Scheme::OneVsOne {
             // Few rows each: every pair on its own.
-            let pair = |problem: &Problem| {
+            let pair = |problem: &BinaryTask| {
+                if self.heed.is_stopped() {
+                    return self.not_begun(std::slice::from_ref(problem));
+                }
                 let mut report = |parts: &[Progress]| tally().step(problem.number, &parts[0]);
                 self.solve_pair(x, inexact, problem, &mut report)
             };
@@ -175,12 +226,16 @@ impl<'a> Hinges<'a> {
         }
         let mut found = Vec::new();
         for some in problems.chunks((AT_ONCE / y.len().max(1)).max(2)) {
-            let first = found.len();
-            let signs = |problem: &Problem| y.iter().map(|&y| sign(y as usize == problem.side.0)).collect();
+            if self.heed.is_stopped() {
+                found.extend(self.not_begun(some)?);
+                continue;
+            }
+            let numbers: Vec<usize> = some.iter().map(|problem| problem.number).collect();
+            let signs = |problem: &BinaryTask| y.iter().map(|&y| sign(y as usize == problem.side.0)).collect();
             let start = side_by_side(some.iter().map(|problem| &problem.start[..]).collect());
             let weights = self.weights.map_or_else(|| vec![1.0; y.len()].into(), Cow::Borrowed);
-            let mut report = |parts: &[Progress]| tally().step_all(first, parts);
-            let shared = Shared { x, terms: self.terms(weights, inexact), tol: self.spec.tol };
+            let mut report = |parts: &[Progress]| tally().step_all(&numbers, parts);
+            let shared = SharedTerms { x, terms: self.terms(weights, inexact), tol: self.spec.tol, heed: self.heed };
             found.extend(self.minimize(&shared, some.iter().map(signs).collect(), &start, &mut report)?);
         }
         Ok(found)
@@ -191,7 +246,7 @@ impl<'a> Hinges<'a> {
         &self,
         x: &Features<'_>,
         inexact: f64,
-        problem: &Problem,
+        problem: &BinaryTask,
         watch: &mut WatchAll<'_>,
     ) -> Result<Vec<Solution>> {
         let (y, (k, against)) = (self.data.y(), problem.side);
@@ -200,34 +255,78 @@ impl<'a> Hinges<'a> {
         let signs = rows.iter().map(|&i| sign(y[i as usize] as usize == k)).collect();
         let weights = rows.iter().map(|&i| self.weights.map_or(1.0, |w| w[i as usize])).collect();
         let x = x.take_rows(&rows);
-        let shared = Shared { x: &x, terms: self.terms(Cow::Owned(weights), inexact), tol: self.spec.tol };
+        let shared =
+            SharedTerms { x: &x, terms: self.terms(Cow::Owned(weights), inexact), tol: self.spec.tol, heed: self.heed };
         self.minimize(&shared, vec![signs], &problem.start, watch)
+    }
+
+    /// What there is of problems that an interruption came before: the points to start from, with the bound that always holds.
+    fn not_begun(&self, problems: &[BinaryTask]) -> Result<Vec<Solution>> {
+        let y = self.data.y();
+        let mut mass = vec![0.0; self.data.classes().len()];
+        y.iter().enumerate().for_each(|(i, &k)| mass[k as usize] += self.weights.map_or(1.0, |w| w[i]));
+        let (total, hinge) = (mass.iter().sum::<f64>(), Hinge::new(self.delta));
+        let point = |problem: &BinaryTask| {
+            let (theta, (k, against)) = (problem.start.clone(), problem.side);
+            let objective = if theta.iter().all(|t| *t == 0.0) {
+                hinge.value(1.0) * against.map_or(total, |l| mass[k] + mass[l])
+            } else {
+                self.objective(problem, hinge)?
+            };
+            let certificate = Certificate::new(objective, Some(0.0));
+            Ok(Solution { theta, certificate, stop: Stop::Interrupted, iterations: 0, evaluations: 1 })
+        };
+        problems.iter().map(point).collect()
+    }
+
+    /// The objective at the point to start from.
+    fn objective(&self, problem: &BinaryTask, hinge: Hinge) -> Result<f64> {
+        let (y, x, (k, against)) = (self.data.y(), self.data.x(), problem.side);
+        let takes_part = |i: &u32| against.is_none_or(|l| [k, l].contains(&(y[*i as usize] as usize)));
+        let rows: Vec<u32> = (0..y.len() as u32).filter(takes_part).collect();
+        let (w, b) = problem.start.split_at(x.cols());
+        let scores = raw_scores(&x.take_rows(&rows), w, if b.is_empty() { &[0.0] } else { b })?;
+        let loss = |(&i, z): (&u32, &f64)| {
+            let margin = sign(y[i as usize] as usize == k) * z;
+            self.weights.map_or(1.0, |w| w[i as usize]) * hinge.value(1.0 - margin)
+        };
+        let loss: f64 = rows.iter().zip(&scores).map(loss).sum();
+        Ok(loss + self.lambda * dot(w, w) + self.spec.epsilon * dot(&problem.start, &problem.start))
     }
 
     fn terms<'w>(&self, weights: Cow<'w, [f64]>, inexact: f64) -> Terms<'w> {
         let Spec { epsilon, intercept, .. } = *self.spec;
-        Terms { weights, delta: self.delta, lambda: self.lambda, epsilon, intercept, inexact }
+        Terms {
+            weights,
+            delta: self.delta,
+            lambda: self.lambda,
+            epsilon,
+            intercept,
+            inexact,
+            lost: self.data.x().lost(),
+        }
     }
 
     fn minimize(
         &self,
-        shared: &Shared<'_>,
+        shared: &SharedTerms<'_>,
         signs: Vec<Vec<f64>>,
         start: &[f64],
         watch: &mut WatchAll<'_>,
     ) -> Result<Vec<Solution>> {
         let Spec { tol, seed, .. } = *self.spec;
         let limits = Limits { tol, max_iter: self.max_iter(), seed, proof: self.proof };
-        sides::minimize(shared, signs, start, &limits, watch)
+        binary::minimize(shared, signs, start, &limits, watch)
     }
 
     fn max_iter(&self) -> usize {
-        self.spec.max_iter.unwrap_or(AnySolver::Newton(Newton {}).default_max_iter())
+        let solver = plan::solver(&self.spec.solver, &self.problem).pick;
+        self.spec.max_iter.unwrap_or(solver.default_max_iter())
     }
 }
 
 /// One scorer: the class it speaks for and the one it speaks against (`None`: all others), and where to start.
-struct Problem {
+struct BinaryTask {
     number: usize,
     side: (usize, Option<usize>),
     start: Vec<f64>,
@@ -252,4 +351,32 @@ fn side_by_side(columns: Vec<&[f64]>) -> Vec<f64> {
 
 fn sign(speaks_for: bool) -> f64 {
     if speaks_for { 1.0 } else { -1.0 }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use std::ops::ControlFlow;
+
+    use super::*;
+    use crate::interrupt::Interrupt;
+    use crate::method::Method;
+
+    #[test]
+    fn what_is_left_open_reports_under_its_own_number() {
+        let x = vec![1.0, 0.2, 2.0, -0.3, 0.5, 3.0, 0.1, 4.0, -2.0, 0.7, -3.0, 0.1];
+        let data = Dataset::from_labels(Features::dense(x, 6, 2).unwrap(), &["a", "a", "b", "b", "c", "c"]).unwrap();
+        let spec = Method::Ovr.spec();
+        let sides = spec.scheme.sides(3);
+        let mut watch = |_: &Progress| ControlFlow::Continue(());
+        let interrupt = Interrupt::new(&mut watch);
+        let hinges = Hinges::of(&spec, &data, None, true, interrupt.heed()).unwrap();
+        let tally = Mutex::new(Tally::new(&spec, &data, None, &sides, &interrupt));
+        // Descent has proven the others.
+        let open = vec![BinaryTask { number: 2, side: sides[2], start: vec![0.0; 3] }];
+        hinges.solve_in(data.x(), 0.0, &open, &tally).unwrap();
+        let tally = tally.into_inner().unwrap();
+        let steps: Vec<usize> = tally.parts.iter().map(|part| part.iteration).collect();
+        assert!(steps[2] > 0 && steps[..2] == [0, 0], "{steps:?}");
+    }
 }

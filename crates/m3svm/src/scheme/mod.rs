@@ -6,20 +6,27 @@
 mod hinges;
 
 use std::borrow::Cow;
+use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::certificate::Certificate;
 use crate::dataset::Dataset;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::features::Features;
+use crate::interrupt::{Heed, Interrupt};
 use crate::loss::Loss;
-use crate::penalty::{AnyPenalty, pairs};
-use crate::solver::{DESCENT, Progress, Solution, Stop, Watch};
+use crate::penalty::{Penalty, pairs};
+use crate::solver::{AnySolver, DualCoordinate, Progress, Solution, Stop, Watch};
 use crate::spec::{Spec, Task};
 use hinges::Hinges;
+
+/// From so many problems on, the watcher is told of them no more often than this.
+const MANY_PROBLEMS: usize = 1000;
+const SELDOM: Duration = Duration::from_millis(50);
 
 /// How many classes are told apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,15 +72,25 @@ impl Scheme {
 /// the classes.
 pub(crate) fn votes(pair_scores: &[f64], out: &mut [f64]) {
     let c = out.len();
-    let (mut votes, mut sums) = (vec![0.0; c], vec![0.0; c]);
-    pairs(c, |pair, k, l| {
-        let score = pair_scores[pair];
-        votes[if score >= 0.0 { k } else { l }] += 1.0;
-        sums[k] += score;
-        sums[l] -= score;
-    });
+    let (mut votes, mut sums, mut rest) = (vec![0.0; c], vec![0.0; c], pair_scores);
+    for k in 0..c {
+        let (own, others) = rest.split_at(c - k - 1);
+        let (mut won, mut sum) = (0.0, sums[k]);
+        for ((score, votes), sums) in own.iter().zip(&mut votes[k + 1..]).zip(&mut sums[k + 1..]) {
+            let wins = if *score >= 0.0 { 1.0 } else { 0.0 };
+            won += wins;
+            *votes += 1.0 - wins;
+            sum += score;
+            *sums -= score;
+        }
+        votes[k] += won;
+        sums[k] = sum;
+        rest = others;
+    }
     for (k, out) in out.iter_mut().enumerate() {
-        *out = votes[k] + sums[k] / (3.0 * (sums[k].abs() + 1.0));
+        // Sums may overflow where no score does.
+        let sum = sums[k].clamp(-1e300, 1e300);
+        *out = votes[k] + sum / (3.0 * (sum.abs() + 1.0));
     }
 }
 
@@ -84,12 +101,12 @@ pub(crate) fn solve(
     weights: Option<&[f64]>,
     start: &[f64],
     proof: bool,
-    watch: &mut Watch<'_>,
+    interrupt: &Interrupt<'_>,
 ) -> Result<(Solution, &'static str)> {
     let sides = spec.scheme.sides(data.classes().len());
     let columns = sides.len();
-    let tally = Mutex::new(Tally::new(spec, data, weights, &sides, watch));
-    let parts: Vec<Result<(Solution, &'static str)>> = match Hinges::of(spec, data, weights, proof) {
+    let tally = Mutex::new(Tally::new(spec, data, weights, &sides, interrupt));
+    let parts: Vec<Result<(Solution, &'static str)>> = match Hinges::of(spec, data, weights, proof, interrupt.heed()) {
         Some(hinges) => hinges.solve(&sides, start, &tally)?.into_iter().map(Ok).collect(),
         None => sides
             .par_iter()
@@ -97,37 +114,91 @@ pub(crate) fn solve(
             .map(|(number, side)| {
                 let own: Vec<f64> = start.iter().skip(number).step_by(columns).copied().collect();
                 let mut report = |at: &Progress| tally.lock().unwrap_or_else(PoisonError::into_inner).step(number, at);
-                solve_side(spec, data, weights, *side, &own, proof, &mut report)
+                solve_side(spec, data, weights, *side, &own, proof, interrupt.heed(), &mut report)
             })
             .collect(),
     };
-    let mut all = Solution {
-        theta: vec![0.0; start.len()],
-        certificate: Certificate { objective: 0.0, lower_bound: Some(0.0) },
-        stop: Stop::Converged,
-        iterations: 0,
-        evaluations: 0,
-    };
+    let mut all = Solution::none(start.len());
+    debug_assert_eq!(parts.len(), columns);
     let mut solver = spec.solver.name();
     for (number, part) in parts.into_iter().enumerate() {
         let (part, ran) = part?;
-        all.theta.iter_mut().skip(number).step_by(columns).zip(&part.theta).for_each(|(all, own)| *all = *own);
-        let bounds = all.certificate.lower_bound.zip(part.certificate.lower_bound);
-        all.certificate.lower_bound = bounds.map(|(a, b)| a + b);
-        all.certificate.objective += part.certificate.objective;
-        all.iterations += part.iterations;
-        all.evaluations += part.evaluations;
-        all.stop = worse(all.stop, part.stop);
+        all.join(part, number, columns);
         // Descent may leave some problems to Newton, which then did most of the work.
-        if number == 0 || solver == DESCENT {
+        if number == 0 || solver == AnySolver::Dual(DualCoordinate {}).name() {
             solver = ran;
         }
     }
-    // What is asked for is a proof for the sum; a part may fall a little short of its own.
-    if all.certificate.relative_gap().is_some_and(|gap| gap <= spec.tol) {
-        all.stop = Stop::Converged;
-    }
     Ok((all, solver))
+}
+
+/// The objective at given parameters, the sum over all problems.
+pub(crate) fn value(spec: &Spec, data: &Dataset<'_>, weights: Option<&[f64]>, theta: &[f64]) -> Result<f64> {
+    if spec.hard_margin {
+        return Ok(spec.hard_value(data, weights, theta));
+    }
+    if spec.scheme == Scheme::Joint {
+        let task = spec.joint_task(data)?;
+        return Ok(spec.risk(&task, task.x).value(theta));
+    }
+    let sides = spec.scheme.sides(data.classes().len());
+    let parts: Vec<Result<f64>> = sides
+        .par_iter()
+        .enumerate()
+        .map(|(number, side)| {
+            let own: Vec<f64> = theta.iter().skip(number).step_by(sides.len()).copied().collect();
+            let Some(rows) = SideRows::of(data, weights, *side) else { return Ok(0.0) };
+            let (penalty, two) = (penalty_of_scorer(spec)?, two_columns(&own));
+            let task = rows.task(spec, penalty.as_ref(), true, Heed::default());
+            Ok(spec.risk(&task, task.x).value(&two))
+        })
+        .collect();
+    parts.into_iter().sum()
+}
+
+/// The rows that a scorer is trained on: those of its two sides.
+struct SideRows<'a> {
+    x: Cow<'a, Features<'a>>,
+    y: Vec<u32>,
+    weights: Option<Vec<f64>>,
+}
+
+impl<'a> SideRows<'a> {
+    /// `None` if there are none.
+    fn of(data: &'a Dataset<'_>, weights: Option<&[f64]>, (k, against): (usize, Option<usize>)) -> Option<Self> {
+        let takes_part = |y: u32| against.is_none_or(|l| y as usize == k || y as usize == l);
+        let rows: Vec<u32> = (0..data.rows() as u32).filter(|&i| takes_part(data.y()[i as usize])).collect();
+        if rows.is_empty() {
+            return None;
+        }
+        let x: Cow<'_, Features<'_>> = match against {
+            None => Cow::Borrowed(data.x()),
+            Some(_) => Cow::Owned(data.x().take_rows(&rows)),
+        };
+        let y = rows.iter().map(|&i| u32::from(data.y()[i as usize] as usize == k)).collect();
+        let weights = weights.map(|w| rows.iter().map(|&i| w[i as usize]).collect());
+        Some(Self { x, y, weights })
+    }
+
+    /// The problem of two classes.
+    fn task<'t>(&'t self, spec: &Spec, penalty: &'t dyn Penalty, proof: bool, heed: Heed<'t>) -> Task<'t> {
+        let (x, y, weights, shared) = (&*self.x, &self.y[..], self.weights.as_deref().map(Cow::Borrowed), None);
+        // Two columns ±w/2 have half the square of w.
+        Task { x, y, classes: 2, names: &[], weights, penalty, epsilon: 2.0 * spec.epsilon, shared, proof, heed }
+    }
+}
+
+/// What one vector w pays, as the two columns ±w/2.
+fn penalty_of_scorer(spec: &Spec) -> Result<Box<dyn Penalty>> {
+    spec.penalty.as_dyn().for_scorer().ok_or(Error::Unsuited {
+        solver: "of two-class problems",
+        what: "a penalty that does not say what one scorer pays",
+        instead: "train all classes jointly",
+    })
+}
+
+fn two_columns(w: &[f64]) -> Vec<f64> {
+    w.iter().flat_map(|w| [-0.5 * w, 0.5 * w]).collect()
 }
 
 /// Trains one scorer; the parameters are those of w and b.
@@ -135,38 +206,43 @@ fn solve_side(
     spec: &Spec,
     data: &Dataset<'_>,
     weights: Option<&[f64]>,
-    (speaks_for, against): (usize, Option<usize>),
+    side: (usize, Option<usize>),
     start: &[f64],
     proof: bool,
+    heed: Heed<'_>,
     watch: &mut Watch<'_>,
 ) -> Result<(Solution, &'static str)> {
-    let takes_part = |k: u32| against.is_none_or(|l| k as usize == speaks_for || k as usize == l);
-    let rows: Vec<u32> = (0..data.rows() as u32).filter(|&i| takes_part(data.y()[i as usize])).collect();
-    let y: Vec<u32> = rows.iter().map(|&i| u32::from(data.y()[i as usize] as usize == speaks_for)).collect();
-    if rows.is_empty() {
+    let Some(rows) = SideRows::of(data, weights, side) else {
         let certificate = Certificate { objective: 0.0, lower_bound: Some(0.0) };
         let nothing = vec![0.0; start.len()];
         let found = Solution { theta: nothing, certificate, stop: Stop::Converged, iterations: 0, evaluations: 0 };
         return Ok((found, spec.solver.name()));
-    }
-    let x: Cow<'_, Features<'_>> = match against {
-        None => Cow::Borrowed(data.x()),
-        Some(_) => Cow::Owned(data.x().take_rows(&rows)),
     };
-    let weights = weights.map(|w| rows.iter().map(|&i| w[i as usize]).collect::<Vec<f64>>().into());
-    // λ and ε of one vector w: the two columns ±w/2 have half its square.
-    let penalty = match spec.penalty {
-        AnyPenalty::Ridge(_) | AnyPenalty::PairwiseRidge(_) => {
-            spec.penalty.with_lambda(2.0 * spec.penalty.lambda().unwrap_or(0.0))
-        }
-        other => other,
-    };
-    let (penalty, epsilon, shared) = (penalty.as_dyn(), 2.0 * spec.epsilon, None);
-    let task = Task { x: &x, y: &y, classes: 2, weights, penalty, epsilon, shared, proof };
-    let two: Vec<f64> = start.iter().flat_map(|w| [-0.5 * w, 0.5 * w]).collect();
-    let (mut found, solver) = spec.solve_task(&task, two, watch)?;
+    let penalty = penalty_of_scorer(spec)?;
+    let task = rows.task(spec, penalty.as_ref(), proof, heed);
+    let (mut found, solver) = spec.solve_task(&task, two_columns(start), watch)?;
     found.theta = found.theta.chunks_exact(2).map(|pair| pair[1] - pair[0]).collect();
     Ok((found, solver))
+}
+
+impl Solution {
+    /// The solution of no problem, with so many parameters.
+    pub(crate) fn none(dim: usize) -> Self {
+        let certificate = Certificate { objective: 0.0, lower_bound: Some(0.0) };
+        Self { theta: vec![0.0; dim], certificate, stop: Stop::Converged, iterations: 0, evaluations: 0 }
+    }
+
+    /// Adds the solution of the problem of one scorer of several.
+    pub(crate) fn join(&mut self, part: Self, number: usize, scorers: usize) {
+        let column = self.theta.iter_mut().skip(number).step_by(scorers);
+        column.zip(&part.theta).for_each(|(all, own)| *all = *own);
+        let bounds = self.certificate.lower_bound.zip(part.certificate.lower_bound);
+        self.certificate.lower_bound = bounds.map(|(a, b)| a + b);
+        self.certificate.objective += part.certificate.objective;
+        self.iterations += part.iterations;
+        self.evaluations += part.evaluations;
+        self.stop = worse(self.stop, part.stop);
+    }
 }
 
 /// The less satisfying of two outcomes.
@@ -182,9 +258,10 @@ fn worse(a: Stop, b: Stop) -> Stop {
 
 /// Adds up the progress of all problems for one watcher.
 struct Tally<'t, 'w> {
-    watch: &'t mut Watch<'w>,
+    interrupt: &'t Interrupt<'w>,
     parts: Vec<Progress>,
-    stopped: bool,
+    /// When the watcher was last told.
+    told: Option<Instant>,
 }
 
 impl<'t, 'w> Tally<'t, 'w> {
@@ -194,7 +271,7 @@ impl<'t, 'w> Tally<'t, 'w> {
         data: &Dataset<'_>,
         weights: Option<&[f64]>,
         sides: &[(usize, Option<usize>)],
-        watch: &'t mut Watch<'w>,
+        interrupt: &'t Interrupt<'w>,
     ) -> Self {
         let mut mass = vec![0.0; data.classes().len()];
         data.y().iter().enumerate().for_each(|(i, &k)| mass[k as usize] += weights.map_or(1.0, |w| w[i]));
@@ -208,22 +285,32 @@ impl<'t, 'w> Tally<'t, 'w> {
             relative_gap: None,
             inner: false,
         };
-        Self { watch, parts: sides.iter().map(part).collect(), stopped: false }
+        Self { interrupt, parts: sides.iter().map(part).collect(), told: None }
     }
 
     /// One problem has got on.
-    fn step(&mut self, number: usize, at: &Progress) -> std::ops::ControlFlow<()> {
+    fn step(&mut self, number: usize, at: &Progress) -> ControlFlow<()> {
         self.parts[number] = *at;
         self.report(at.inner)
     }
 
-    /// Some problems, from number `first` on, have got on together.
-    fn step_all(&mut self, first: usize, parts: &[Progress]) -> std::ops::ControlFlow<()> {
-        self.parts[first..first + parts.len()].copy_from_slice(parts);
+    /// Some problems have got on together.
+    fn step_all(&mut self, numbers: &[usize], parts: &[Progress]) -> ControlFlow<()> {
+        numbers.iter().zip(parts).for_each(|(number, part)| self.parts[*number] = *part);
         self.report(parts.iter().any(|part| part.inner))
     }
 
-    fn report(&mut self, inner: bool) -> std::ops::ControlFlow<()> {
+    /// Whether the watcher has asked to stop.
+    fn is_stopped(&self) -> bool {
+        self.interrupt.heed().is_stopped()
+    }
+
+    fn report(&mut self, inner: bool) -> ControlFlow<()> {
+        // Adding up very many parts takes longer than some of them do themselves.
+        if self.parts.len() > MANY_PROBLEMS && self.told.is_some_and(|told| told.elapsed() < SELDOM) {
+            return if self.is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+        }
+        self.told = Some(Instant::now());
         let mut sum = Progress { iteration: 0, evaluations: 0, objective: 0.0, relative_gap: Some(0.0), inner };
         let mut gap = Some(0.0);
         for part in &self.parts {
@@ -233,8 +320,7 @@ impl<'t, 'w> Tally<'t, 'w> {
             gap = gap.zip(part.relative_gap).map(|(sum, gap)| sum + gap * part.objective);
         }
         sum.relative_gap = gap.map(|gap| if sum.objective > 0.0 { gap / sum.objective } else { 0.0 });
-        self.stopped = self.stopped || (self.watch)(&sum).is_break();
-        if self.stopped { std::ops::ControlFlow::Break(()) } else { std::ops::ControlFlow::Continue(()) }
+        self.interrupt.report(&sum)
     }
 }
 
@@ -254,5 +340,9 @@ mod tests {
         // A circle: one vote each; 1 beats 2 more clearly than the others win.
         assert_eq!(class(&[1.0, -1.0, 5.0], 3), 1);
         assert_eq!(class(&[1.0, -1.0, 1.0], 3), 0);
+        // Sums that overflow are still numbers.
+        let mut out = [0.0; 3];
+        votes(&[-1.5e308, -1.5e308, -1.5e308], &mut out);
+        assert!(out.iter().all(|z| z.is_finite()) && crate::model::argmax(&out) == 2, "{out:?}");
     }
 }

@@ -2,21 +2,27 @@
 //!
 //! All methods see the same folds, so their accuracies can be compared pair by pair.
 
+use std::ops::ControlFlow;
 use std::time::Instant;
 
 use serde::Serialize;
 
+use super::early_discard::{deviation, mean};
 use super::folds::{Fold, check_inner, folds};
 use super::grid::{Grid, Setting};
 use super::journal::Journal;
 use super::outer::{Outer, OuterFolds};
-use super::race::{deviation, mean};
 use super::search::{Control, Search, SearchWatch};
 use super::significance::corrected_t_test;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::model::Model;
+use crate::solver::Stop;
 use crate::spec::Spec;
+
+/// Bytes of what came out of a fold.
+const OUTCOME: u128 = std::mem::size_of::<Outer>() as u128;
 
 /// Methods to compare, and how.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -34,8 +40,8 @@ pub struct Comparison {
 /// How one method did.
 #[derive(Clone, Debug)]
 pub struct Compared {
-    /// Accuracy on the test part of every outer fold, repeat after repeat.
-    pub accuracies: Vec<f64>,
+    /// What the searches go by, on the test part of every outer fold, repeat after repeat; more is better.
+    pub scores: Vec<f64>,
     /// What the search has chosen there.
     pub settings: Vec<Setting>,
     /// Their mean.
@@ -72,6 +78,10 @@ impl Comparison {
             return Err(Error::param("repeats", 0, "be at least 1"));
         }
         self.searches.iter().try_for_each(|search| search.check_for(data))?;
+        let outer_folds = self.folds as u128 * self.repeats as u128;
+        let bytes = outer_folds.saturating_mul(4 * data.rows() as u128 + OUTCOME);
+        let what = format!("a comparison over {} folds in each of {} repeats", self.folds, self.repeats);
+        memory::check(&what, bytes.min(u64::MAX.into()) as u64)?;
         let mut outer = Vec::new();
         for repeat in 0..self.repeats {
             outer.extend(folds(data.y(), groups, self.folds, self.seed, repeat)?);
@@ -106,15 +116,19 @@ impl Comparison {
         let scope = 1 + number * outer.len();
         let outer = OuterFolds { search, data, groups, folds: outer, journal, control, scope }.run();
         let outer: Vec<Outer> = outer.into_iter().collect::<Result<_>>()?;
-        let accuracies: Vec<f64> = outer.iter().map(|o| o.score.accuracy).collect();
+        let scores: Vec<f64> = outer.iter().map(|o| o.score.value()).collect();
         let settings: Vec<Setting> = outer.iter().map(|o| o.setting).collect();
         let usual = most_frequent(&settings);
-        let model = usual.apply(&search.spec).fit(data)?;
+        let mut watch = |_: &_| if control.go_on() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
+        let model = usual.apply(&search.spec).fit_watched(data, None, &mut watch)?;
+        if model.training().stop == Stop::Interrupted {
+            return Err(Error::Interrupted);
+        }
         let started = Instant::now();
         model.predict(data.x())?;
         let predict_seconds = started.elapsed().as_secs_f64();
-        let (mean, sd) = (mean(&accuracies), deviation(&accuracies));
-        Ok(Compared { accuracies, settings, mean, sd, usual, model, predict_seconds, p_value: None })
+        let (mean, sd) = (mean(&scores), deviation(&scores));
+        Ok(Compared { scores, settings, mean, sd, usual, model, predict_seconds, p_value: None })
     }
 
     /// Tests every method against the best one.
@@ -122,9 +136,9 @@ impl Comparison {
         let Some(best) = (0..all.len()).reduce(|a, b| if all[b].mean > all[a].mean { b } else { a }) else { return };
         let tested: usize = outer.iter().map(|fold| fold.test.len()).sum();
         let share = tested as f64 / (outer.len() * rows) as f64;
-        let winner = all[best].accuracies.clone();
+        let winner = all[best].scores.clone();
         for (_, compared) in all.iter_mut().enumerate().filter(|(number, _)| *number != best) {
-            compared.p_value = corrected_t_test(&winner, &compared.accuracies, share);
+            compared.p_value = corrected_t_test(&winner, &compared.scores, share);
         }
     }
 }
@@ -133,9 +147,5 @@ impl Comparison {
 fn most_frequent(settings: &[Setting]) -> Setting {
     let count = |s: &Setting| settings.iter().filter(|other| *other == s).count();
     let better = |a: &Setting, b: &Setting| (count(a), a.lambda) > (count(b), b.lambda);
-    settings
-        .iter()
-        .copied()
-        .reduce(|a, b| if better(&b, &a) { b } else { a })
-        .unwrap_or(Setting { lambda: None, p: None })
+    settings.iter().copied().reduce(|a, b| if better(&b, &a) { b } else { a }).unwrap_or(Setting::default())
 }

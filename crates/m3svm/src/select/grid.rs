@@ -6,27 +6,28 @@ use std::str::FromStr;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
+use crate::kernel::Gamma;
 use crate::method::Method;
 use crate::penalty::AnyPenalty;
 use crate::spec::Spec;
 use crate::text::short;
 
 /// Most values that a range may have.
-const MOST: usize = 10_000;
+const MOST_VALUES: usize = 10_000;
 
 /// Values to try, ascending and without repetition.
 ///
 /// Typed as a list of numbers and ranges: `1,2,4`, whole numbers `1:8`, or `1e-4:1e-1:10`, ten values evenly spaced on a logarithmic scale.
 ///
 /// ```
-/// let values: m3svm::select::Values = "1e-3:10:5,0".parse()?;
+/// let values: m3svm::select::GridValues = "1e-3:10:5,0".parse()?;
 /// assert_eq!(values.as_slice(), [0.0, 0.001, 0.01, 0.1, 1.0, 10.0]);
 /// # Ok::<(), m3svm::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Values(Vec<f64>);
+pub struct GridValues(Vec<f64>);
 
-impl Values {
+impl GridValues {
     /// These values; at least one. Whether the penalty takes them is for the search to say.
     pub fn new(mut values: Vec<f64>) -> Result<Self> {
         if values.is_empty() {
@@ -62,7 +63,7 @@ impl Values {
     }
 }
 
-impl FromStr for Values {
+impl FromStr for GridValues {
     type Err = Error;
 
     fn from_str(typed: &str) -> Result<Self> {
@@ -87,68 +88,85 @@ fn range(part: &str) -> Result<Vec<f64>> {
             if from.fract() != 0.0 || to.fract() != 0.0 {
                 return Err(wrong("have whole numbers as ends, or a number of values as in 0.5:8:5"));
             }
-            if from > to || to - from >= MOST as f64 {
+            if from > to || to - from >= MOST_VALUES as f64 {
                 return Err(wrong("rise, by less than 10000"));
             }
             Ok((0..=(to - from) as usize).map(|i| from + i as f64).collect())
         }
         [from, to, count] => {
             let (from, to) = (number(from)?, number(to)?);
-            let count = count.trim().parse::<usize>().ok().filter(|n| (2..=MOST).contains(n));
+            let count = count.trim().parse::<usize>().ok().filter(|n| (2..=MOST_VALUES).contains(n));
             let count = count.ok_or_else(|| wrong("end with the number of values, from 2 to 10000"))?;
             if !(from > 0.0 && from < to && to.is_finite()) {
                 return Err(wrong("rise from a number greater than 0, because values are spaced logarithmically"));
             }
-            Ok(Values::logarithmic(from, to, count))
+            Ok(GridValues::logarithmic(from, to, count))
         }
         _ => Err(wrong("have at most three parts, as in 1e-4:1e-1:10")),
     }
 }
 
-/// One combination of λ and p; `None` where the penalty has no such parameter.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+/// One combination of λ, p and γ; `None` where the penalty has no such parameter, or where the kernel's own γ is meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Setting {
     /// Strength of the penalty.
     pub lambda: Option<f64>,
     /// Its power.
     pub p: Option<f64>,
+    /// γ of the kernel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gamma: Option<f64>,
 }
 
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.lambda, self.p) {
-            (Some(lambda), Some(p)) => write!(f, "λ {}, p {}", short(lambda), short(p)),
-            (Some(lambda), None) => write!(f, "λ {}", short(lambda)),
-            (None, Some(p)) => write!(f, "p {}", short(p)),
-            (None, None) => f.write_str("the one setting"),
+        let parts = [("λ", self.lambda), ("p", self.p), ("gamma", self.gamma)];
+        let parts = parts.into_iter().filter_map(|(name, value)| Some(format!("{name} {}", short(value?))));
+        match parts.collect::<Vec<String>>() {
+            none if none.is_empty() => f.write_str("the one setting"),
+            parts => f.write_str(&parts.join(", ")),
         }
     }
 }
 
 impl Setting {
-    /// The settings `spec` with this λ and p.
+    /// An error of a fit on a fold, with the setting that it comes from.
+    pub(super) fn blamed(&self, error: Error) -> Error {
+        match error {
+            Error::Diverged { .. } | Error::Score { .. } => {
+                Error::Setting { setting: self.to_string(), source: Box::new(error) }
+            }
+            other => other,
+        }
+    }
+
+    /// The settings `spec` with this λ, p and γ.
     pub fn apply(&self, spec: &Spec) -> Spec {
         let mut penalty = spec.penalty;
         penalty = self.lambda.map_or(penalty, |lambda| penalty.with_lambda(lambda));
         penalty = self.p.map_or(penalty, |p| penalty.with_p(p));
-        Spec { penalty, ..spec.clone() }
+        let kernel = self.gamma.map_or(spec.kernel, |gamma| spec.kernel.with_gamma(Gamma::Value(gamma)));
+        Spec { penalty, kernel, ..spec.clone() }
     }
 }
 
-/// All values of λ with all values of p.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// All values of λ with all values of p and of γ.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Grid {
     /// Values of λ; `None` if the penalty has none.
-    pub lambdas: Option<Values>,
+    pub lambdas: Option<GridValues>,
     /// Values of p; `None` if the penalty has none.
-    pub ps: Option<Values>,
+    pub ps: Option<GridValues>,
+    /// Values of γ; `None` for the kernel's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gammas: Option<GridValues>,
 }
 
 impl Grid {
     /// The usual values: the paper's where the penalty has a power, else three decades to either side of what other programs
     /// call C = 1.
     pub fn for_spec(spec: &Spec) -> Self {
-        let logarithmic = |from, to, count| Some(Values(Values::logarithmic(from, to, count)));
+        let logarithmic = |from, to, count| Some(GridValues(GridValues::logarithmic(from, to, count)));
         let lambdas = match spec.penalty {
             AnyPenalty::None(_) => None,
             AnyPenalty::Pairwise(_) => logarithmic(1e-4, 1e-1, 10),
@@ -157,28 +175,34 @@ impl Grid {
                 logarithmic(1e-3 * usual, 1e3 * usual, 13)
             }
         };
-        let ps = spec.penalty.p().map(|_| Values((1..=8).map(f64::from).collect()));
-        Self { lambdas, ps }
+        let ps = spec.penalty.p().map(|_| GridValues((1..=8).map(f64::from).collect()));
+        Self { lambdas, ps, gammas: None }
     }
 
     /// Fewer values over a wider range, for comparisons of methods, which repeat the search many times: seven decades of λ, and p from
     /// 1 to 8 by doubling.
     pub fn coarse(spec: &Spec) -> Self {
         let usual = Self::for_spec(spec);
-        let decades = |from: f64| Values(Values::logarithmic(from, 1e6 * from, 7));
+        let decades = |from: f64| GridValues(GridValues::logarithmic(from, 1e6 * from, 7));
         let lambdas = usual.lambdas.map(|values| decades(values.0[0]));
-        let ps = usual.ps.map(|_| Values(vec![1.0, 2.0, 4.0, 8.0]));
-        Self { lambdas, ps }
+        let ps = usual.ps.map(|_| GridValues(vec![1.0, 2.0, 4.0, 8.0]));
+        Self { lambdas, ps, gammas: None }
     }
 
-    /// All settings: p by p, and for each p from the strongest λ to the weakest.
+    /// All settings: γ by γ, p by p, and for each p from the strongest λ to the weakest.
     pub fn settings(&self) -> Vec<Setting> {
-        let each = |values: &Option<Values>| match values {
+        let each = |values: &Option<GridValues>| match values {
             Some(values) => values.0.iter().map(|v| Some(*v)).collect(),
             None => vec![None],
         };
-        let (lambdas, ps) = (each(&self.lambdas), each(&self.ps));
-        ps.iter().flat_map(|&p| lambdas.iter().rev().map(move |&lambda| Setting { lambda, p })).collect()
+        let (lambdas, ps, gammas) = (each(&self.lambdas), each(&self.ps), each(&self.gammas));
+        let mut settings = Vec::with_capacity(gammas.len() * ps.len() * lambdas.len());
+        for gamma in gammas {
+            for &p in &ps {
+                settings.extend(lambdas.iter().rev().map(|&lambda| Setting { lambda, p, gamma }));
+            }
+        }
+        settings
     }
 
     /// Refuses values that the penalty does not take, and parameters that it does not have.
@@ -189,6 +213,9 @@ impl Grid {
         };
         lacks("lambda", self.lambdas.is_some(), spec.penalty.lambda().is_some())?;
         lacks("p", self.ps.is_some(), spec.penalty.p().is_some())?;
+        if self.gammas.is_some() && spec.kernel.gamma().is_none() {
+            return Err(Error::param("gamma", "a range", "not be searched where the kernel has none"));
+        }
         self.settings().iter().try_for_each(|setting| setting.apply(spec).check())
     }
 }
@@ -199,7 +226,7 @@ mod tests {
     use super::*;
 
     fn values(typed: &str) -> Vec<f64> {
-        typed.parse::<Values>().unwrap().0
+        typed.parse::<GridValues>().unwrap().0
     }
 
     #[test]
@@ -215,7 +242,7 @@ mod tests {
 
     #[test]
     fn ill_formed_ranges_are_named() {
-        let refused = |typed: &str| typed.parse::<Values>().unwrap_err().to_string();
+        let refused = |typed: &str| typed.parse::<GridValues>().unwrap_err().to_string();
         for (typed, part) in [("", ""), ("a", "a"), ("1,,2", ""), ("1:", "1:")] {
             let expected = format!("`range` must be a number, or numbers as in 1:8 or 1e-4:1e-1:10, found `{part}`");
             assert_eq!(refused(typed), expected);

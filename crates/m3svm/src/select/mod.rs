@@ -15,20 +15,22 @@
 //! # Ok::<(), m3svm::Error>(())
 //! ```
 //!
-//! [`Search`] says what to try, [`SearchResult`] what came out, [`Nested`] how good the choice itself is, and [`Comparison`] which method is best. Same data, same settings, same
+//! [`Search`] says what to try, [`SearchResult`] what came out, [`Nested`] how good the choice itself is, [`Comparison`] which method is best, and [`HeldOut`] what models say of rows that they
+//! have not seen. Same data, same settings, same
 //! seed: same result, for any number of threads, and whether or not a [`Journal`] was picked up half-way.
 
 mod compare;
+mod early_discard;
 mod fold_data;
 mod folds;
 mod grid;
 mod group_folds;
+mod held_out;
 mod journal;
+mod lambda;
 mod nested;
-mod out_of_fold;
 mod outer;
 mod path;
-mod race;
 mod result;
 mod search;
 mod significance;
@@ -36,12 +38,15 @@ mod work;
 
 pub use compare::{Compared, Comparison};
 pub use folds::{Fold, folds};
-pub use grid::{Grid, Setting, Values};
+pub use grid::{Grid, GridValues, Setting};
+pub use held_out::{HeldOut, Validation};
 pub use journal::Journal;
+pub(crate) use lambda::{LAMBDA, hashes};
+pub use lambda::{LambdaChoice, TriedLambda};
 pub use nested::Nested;
-pub use out_of_fold::OutOfFold;
 pub use outer::Outer;
 pub use path::Score;
 pub use result::{Outcome, Rule, SearchResult};
+pub(crate) use search::Control;
 pub use search::{Search, SearchProgress, SearchWatch};
-pub use significance::{CLEAR, corrected_t_test};
+pub use significance::{CLEAR, Friedman, corrected_t_test, friedman, holm};

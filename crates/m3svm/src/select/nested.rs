@@ -5,10 +5,10 @@
 
 use serde::Serialize;
 
+use super::early_discard::{deviation, mean};
 use super::folds::{check_inner, folds};
 use super::journal::Journal;
 use super::outer::{Outer, OuterFolds};
-use super::race::{deviation, mean};
 use super::search::{Control, Search, SearchWatch};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
@@ -18,10 +18,12 @@ use crate::error::{Error, Result};
 pub struct Nested {
     /// The outer folds that are finished, in their order.
     pub outer: Vec<Outer>,
-    /// Mean accuracy over the outer folds.
+    /// Mean over the outer folds of what the search goes by.
     pub mean: f64,
     /// Standard deviation over the outer folds.
     pub sd: f64,
+    /// Fits of all searches and of what they chose.
+    pub fits: usize,
     /// Whether the watcher put an end to it before all was done.
     pub interrupted: bool,
 }
@@ -54,8 +56,8 @@ impl Search {
         if outer.is_empty() {
             return Err(Error::Interrupted);
         }
-        let accuracies: Vec<f64> = outer.iter().map(|o| o.score.accuracy).collect();
-        let (mean, sd) = (mean(&accuracies), deviation(&accuracies));
-        Ok(Nested { outer, mean, sd, interrupted: control.stopped() })
+        let values: Vec<f64> = outer.iter().map(|o| o.score.value()).collect();
+        let (mean, sd) = (mean(&values), deviation(&values));
+        Ok(Nested { outer, mean, sd, fits: control.done(), interrupted: control.stopped() })
     }
 }

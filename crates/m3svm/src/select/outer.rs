@@ -8,12 +8,13 @@ use serde::Serialize;
 use super::fold_data::FoldData;
 use super::folds::Fold;
 use super::grid::Setting;
-use super::journal::{Journal, Place};
+use super::journal::{ChainPlace, Journal};
 use super::path::{Score, follow};
 use super::search::{Control, Search};
 use super::work::{Work, searches_at_once};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::kernel::Kernel;
 
 /// One outer fold.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -69,7 +70,11 @@ impl OuterFolds<'_> {
         if control.stopped() {
             return Err(Error::Interrupted);
         }
-        let train = data.take_rows(&fold.train)?;
+        let mut train = data.take_rows(&fold.train)?;
+        if search.spec.kernel == Kernel::Precomputed {
+            let own = train.take_x().take_columns(&fold.train);
+            train = train.with_x(own);
+        }
         let groups: Option<Vec<u32>> = self.groups.map(|g| fold.train.iter().map(|&i| g[i as usize]).collect());
         let inner = Work { search, data: &train, groups: groups.as_deref(), splits: None, journal, control, scope };
         let found = inner.run()?;
@@ -79,13 +84,14 @@ impl OuterFolds<'_> {
         let setting = found.chosen(search.rule).setting;
         // In the journal this comes after the repeats of the search.
         let number = search.grid.settings().iter().position(|s| *s == setting);
-        let place = Place { scope, repeat: search.repeats, fold: 0, settings: number.into_iter().collect() };
+        let place = ChainPlace { scope, repeat: search.repeats, fold: 0, settings: number.into_iter().collect() };
         if let Some(&[score]) = journal.find(&place).as_deref() {
             control.finish(1);
             return Ok(Outer { setting, score });
         }
-        let rows = FoldData::new(&search.spec, data, fold)?;
-        let scores = follow(&search.spec, &rows, &[setting], false, control)?;
+        let spec = Setting { gamma: setting.gamma, ..Setting::default() }.apply(&search.spec);
+        let rows = FoldData::new(&spec, data, fold, control)?.ok_or(Error::Interrupted)?;
+        let scores = follow(&spec, &rows, &[setting], (false, search.criterion), control)?;
         let score = scores.and_then(|scores| scores.first().copied()).ok_or(Error::Interrupted)?;
         if number.is_some() {
             journal.add(&place, &[score])?;

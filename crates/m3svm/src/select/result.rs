@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::early_discard::{deviation, mean};
 use super::grid::Setting;
 use super::path::Score;
-use super::race::{deviation, mean};
 use super::search::Search;
 use crate::spec::Spec;
 
@@ -15,12 +15,23 @@ const EQUAL: f64 = 1e-12;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
-    /// The highest mean accuracy; among equals the largest λ, then the smallest p.
+    /// The highest mean; among equals the largest λ, then the smallest p.
     #[default]
     BestMean,
-    /// The largest λ whose mean accuracy is at most one standard error below the best one, with the p of the best. (Across different p
+    /// The largest λ whose mean is at most one standard error below the best one, with the p of the best. (Across different p
     /// there is no "stronger": λ changes its unit with p.)
     OneStandardError,
+}
+
+impl Rule {
+    /// The position of the outcome that the rule chooses; `None` if there is none.
+    pub fn choose(self, outcomes: &[Outcome]) -> Option<usize> {
+        let best = best(outcomes)?;
+        Some(match self {
+            Self::BestMean => best,
+            Self::OneStandardError => strongest_near(outcomes, best),
+        })
+    }
 }
 
 /// How one setting did.
@@ -28,12 +39,14 @@ pub enum Rule {
 pub struct Outcome {
     /// λ and p.
     pub setting: Setting,
-    /// Mean accuracy over all folds that were run.
+    /// Mean over all folds that were run of what the search goes by; more is better.
     pub mean: f64,
     /// Standard deviation over the folds.
     pub sd: f64,
-    /// Accuracy by fold, repeat after repeat.
-    pub accuracies: Vec<f64>,
+    /// What the search goes by, by fold, repeat after repeat.
+    pub scores: Vec<f64>,
+    /// Mean accuracy.
+    pub accuracy: f64,
     /// Mean log-loss, where the method has probabilities.
     pub log_loss: Option<f64>,
     /// The number of repeats after which the setting was dropped, if it was.
@@ -42,15 +55,22 @@ pub struct Outcome {
 
 impl Outcome {
     pub(super) fn new(setting: Setting, scores: &[Score], discarded_after: Option<usize>) -> Self {
-        let accuracies: Vec<f64> = scores.iter().map(|s| s.accuracy).collect();
+        let values = scores.iter().map(Score::value).collect();
+        let accuracy = mean(&scores.iter().map(|s| s.accuracy).collect::<Vec<f64>>());
         let losses: Option<Vec<f64>> = scores.iter().map(|s| s.log_loss).collect();
         let log_loss = losses.filter(|l| !l.is_empty()).map(|l| mean(&l));
-        Self { setting, mean: mean(&accuracies), sd: deviation(&accuracies), accuracies, log_loss, discarded_after }
+        Self { accuracy, log_loss, discarded_after, ..Self::of_scores(setting, values) }
+    }
+
+    /// A setting with its scores by fold, whatever they measure.
+    pub fn of_scores(setting: Setting, scores: Vec<f64>) -> Self {
+        let (mean, sd) = (mean(&scores), deviation(&scores));
+        Self { setting, mean, sd, scores, accuracy: mean, log_loss: None, discarded_after: None }
     }
 
     /// Standard error of the mean.
     pub fn standard_error(&self) -> f64 {
-        self.sd / (self.accuracies.len().max(1) as f64).sqrt()
+        self.sd / (self.scores.len().max(1) as f64).sqrt()
     }
 }
 
@@ -76,10 +96,9 @@ pub struct SearchResult {
 impl SearchResult {
     /// Ranks the outcomes; `None` if there is none.
     pub(super) fn new(outcomes: Vec<Outcome>, scores: &[Score], interrupted: bool) -> Option<Self> {
-        let best_mean = best(&outcomes)?;
         Some(Self {
-            one_standard_error: strongest_near(&outcomes, best_mean),
-            best_mean,
+            one_standard_error: Rule::OneStandardError.choose(&outcomes)?,
+            best_mean: Rule::BestMean.choose(&outcomes)?,
             fits: scores.len(),
             unconverged: scores.iter().filter(|s| !s.converged).count(),
             iterations: scores.iter().map(|s| s.iterations).sum(),
@@ -104,8 +123,8 @@ impl SearchResult {
 
 /// Only settings with as many folds as any can be the best: fewer folds are another, perhaps easier, exam.
 fn best(outcomes: &[Outcome]) -> Option<usize> {
-    let folds = outcomes.iter().map(|o| o.accuracies.len()).max()?;
-    let complete = || (0..outcomes.len()).filter(|&i| outcomes[i].accuracies.len() == folds);
+    let folds = outcomes.iter().map(|o| o.scores.len()).max()?;
+    let complete = || (0..outcomes.len()).filter(|&i| outcomes[i].scores.len() == folds);
     let top = complete().map(|i| outcomes[i].mean).reduce(f64::max)?;
     let order = |i: usize| (outcomes[i].setting.lambda.unwrap_or(0.0), -outcomes[i].setting.p.unwrap_or(0.0));
     complete()
@@ -118,8 +137,9 @@ fn strongest_near(outcomes: &[Outcome], best: usize) -> usize {
     let least = reference.mean - reference.standard_error() - EQUAL;
     let near = (0..outcomes.len()).filter(|&i| {
         let other = &outcomes[i];
-        let comparable = other.accuracies.len() == reference.accuracies.len();
-        comparable && other.setting.p == reference.setting.p && other.mean >= least
+        let comparable = other.scores.len() == reference.scores.len();
+        let (a, b) = (other.setting, reference.setting);
+        comparable && (a.p, a.gamma) == (b.p, b.gamma) && other.mean >= least
     });
     let lambda = |i: usize| outcomes[i].setting.lambda.unwrap_or(0.0);
     near.max_by(|&a, &b| lambda(a).total_cmp(&lambda(b))).unwrap_or(best)
@@ -131,9 +151,9 @@ mod tests {
     use super::*;
 
     fn outcome(lambda: f64, p: f64, accuracies: &[f64]) -> Outcome {
-        let score = |a: &f64| Score { accuracy: *a, log_loss: None, iterations: 1, converged: true };
+        let score = |a: &f64| Score { accuracy: *a, log_loss: None, value: None, iterations: 1, converged: true };
         let scores: Vec<Score> = accuracies.iter().map(score).collect();
-        Outcome::new(Setting { lambda: Some(lambda), p: Some(p) }, &scores, None)
+        Outcome::new(Setting { lambda: Some(lambda), p: Some(p), gamma: None }, &scores, None)
     }
 
     fn chosen(outcomes: Vec<Outcome>) -> [(f64, f64); 2] {

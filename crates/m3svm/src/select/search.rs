@@ -8,11 +8,17 @@ use serde::Serialize;
 use super::folds::Fold;
 use super::grid::Grid;
 use super::journal::Journal;
+use super::path::Score;
 use super::result::{Rule, SearchResult};
 use super::work::Work;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::memory;
+use crate::metrics::Criterion;
 use crate::spec::Spec;
+
+/// Bytes of the score of one fit.
+const SCORE: u128 = std::mem::size_of::<Score>() as u128;
 
 /// A cross-validated search over λ and p.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -27,6 +33,9 @@ pub struct Search {
     pub repeats: usize,
     /// Which setting is chosen in the end.
     pub rule: Rule,
+    /// What settings are judged by.
+    #[serde(skip_serializing_if = "is_accuracy")]
+    pub criterion: Criterion,
     /// Whether settings that are clearly behind after some of the repeats are dropped.
     pub discard: bool,
     /// How near to the optimum fits on folds come, relative to the objective; coarser than for a final model, because accuracy hardly
@@ -34,6 +43,11 @@ pub struct Search {
     pub tol: f64,
     /// Whether fits start from their neighbours. Only the time depends on it.
     pub warm_starts: bool,
+}
+
+/// Journals and results that do not say so go by accuracy.
+fn is_accuracy(by: &Criterion) -> bool {
+    *by == Criterion::Accuracy
 }
 
 /// How far a search is.
@@ -53,7 +67,8 @@ impl Search {
     pub fn new(spec: Spec) -> Self {
         let grid = Grid::for_spec(&spec);
         let rule = Rule::default();
-        Self { spec, grid, folds: 5, repeats: 1, rule, discard: true, tol: 1e-3, warm_starts: true }
+        let criterion = Criterion::default();
+        Self { spec, grid, folds: 5, repeats: 1, rule, criterion, discard: true, tol: 1e-3, warm_starts: true }
     }
 
     /// Refuses settings outside their range.
@@ -70,7 +85,14 @@ impl Search {
     /// The same, and refuses data that the method cannot learn from.
     pub(super) fn check_for(&self, data: &Dataset<'_>) -> Result<()> {
         self.check()?;
-        self.spec.check_for(data.classes().len())
+        self.spec.check_for(data.classes().len())?;
+        // Fits on the parts of the rows are under way on all threads at once.
+        let at_once = self.folds.saturating_mul(self.repeats).min(rayon::current_num_threads());
+        let (fit, what) = memory::bytes_of_fit(&self.spec, data);
+        memory::check(&format!("a search with {at_once} times {what}"), fit.saturating_mul(at_once as u64))?;
+        let scores = self.grid.settings().len() as u128 * self.folds as u128 * self.repeats as u128;
+        let bytes = scores.saturating_mul(SCORE).min(u64::MAX.into()) as u64;
+        memory::check(&format!("a search of {scores} fits"), bytes)
     }
 
     /// Tries all settings. `groups` has one number per row; rows with the same number are never divided between training and test.
@@ -107,7 +129,7 @@ impl Search {
 }
 
 /// Counts fits and passes on the wish to stop.
-pub(super) struct Control<'a> {
+pub(crate) struct Control<'a> {
     watch: &'a SearchWatch<'a>,
     done: AtomicUsize,
     planned: AtomicUsize,
@@ -115,7 +137,7 @@ pub(super) struct Control<'a> {
 }
 
 impl<'a> Control<'a> {
-    pub(super) fn new(watch: &'a SearchWatch<'a>) -> Self {
+    pub(crate) fn new(watch: &'a SearchWatch<'a>) -> Self {
         Self { watch, done: AtomicUsize::new(0), planned: AtomicUsize::new(0), stopped: AtomicBool::new(false) }
     }
 
@@ -129,6 +151,11 @@ impl<'a> Control<'a> {
 
     pub(super) fn finish(&self, fits: usize) {
         self.done.fetch_add(fits, Ordering::Relaxed);
+    }
+
+    /// Fits done so far.
+    pub(super) fn done(&self) -> usize {
+        self.done.load(Ordering::Relaxed)
     }
 
     /// Tells the watcher where things stand and asks whether to go on.

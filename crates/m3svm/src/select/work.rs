@@ -7,12 +7,12 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::early_discard::hopeless;
 use super::fold_data::FoldData;
 use super::folds::{Fold, folds};
 use super::grid::Setting;
-use super::journal::{Journal, Place};
+use super::journal::{ChainPlace, Journal};
 use super::path::{Score, follow};
-use super::race::hopeless;
 use super::result::{Outcome, SearchResult};
 use super::search::{Control, Search};
 use crate::dataset::Dataset;
@@ -41,7 +41,7 @@ pub(super) struct Work<'a> {
 }
 
 /// What is known of one setting.
-struct Entry {
+struct WorkItem {
     setting: Setting,
     /// By fold, repeat after repeat.
     scores: Vec<Score>,
@@ -51,8 +51,8 @@ struct Entry {
 impl Work<'_> {
     pub(super) fn run(&self) -> Result<SearchResult> {
         let Search { folds, repeats, discard, .. } = *self.search;
-        let entry = |setting| Entry { setting, scores: Vec::new(), discarded_after: None };
-        let mut entries: Vec<Entry> = self.search.grid.settings().into_iter().map(entry).collect();
+        let entry = |setting| WorkItem { setting, scores: Vec::new(), discarded_after: None };
+        let mut entries: Vec<WorkItem> = self.search.grid.settings().into_iter().map(entry).collect();
         let mut done = 0;
         while done < repeats && !self.control.stopped() {
             // Rounds of 1, 1, 2, 4, … repeats: early verdicts save most, later ones need more evidence.
@@ -74,18 +74,18 @@ impl Work<'_> {
     }
 
     /// Marks what is not worth more repeats; says how many that are.
-    fn drop_losers(&self, entries: &mut [Entry], alive: &[usize], done: usize) -> usize {
-        let accuracies = |s: &usize| entries[*s].scores.iter().map(|score| score.accuracy).collect();
-        let accuracies: Vec<Vec<f64>> = alive.iter().map(accuracies).collect();
+    fn drop_losers(&self, entries: &mut [WorkItem], alive: &[usize], done: usize) -> usize {
+        let values = |s: &usize| entries[*s].scores.iter().map(Score::value).collect();
+        let values: Vec<Vec<f64>> = alive.iter().map(values).collect();
         let row = self.search.folds as f64 / self.data.rows() as f64;
         let lost: Vec<usize> =
-            alive.iter().zip(hopeless(&accuracies, row)).filter(|(_, lost)| *lost).map(|(s, _)| *s).collect();
+            alive.iter().zip(hopeless(&values, row)).filter(|(_, lost)| *lost).map(|(s, _)| *s).collect();
         lost.iter().for_each(|&s| entries[s].discarded_after = Some(done));
         lost.len()
     }
 
     /// Scores of the settings on every fold of some repeats; `None` for folds that were not finished.
-    fn round(&self, repeats: Range<usize>, entries: &[Entry], alive: &[usize]) -> Result<Vec<Option<Vec<Score>>>> {
+    fn round(&self, repeats: Range<usize>, entries: &[WorkItem], alive: &[usize]) -> Result<Vec<Option<Vec<Score>>>> {
         let mut all: Vec<(usize, usize, Fold)> = Vec::new();
         for repeat in repeats {
             let split = match self.splits {
@@ -94,9 +94,9 @@ impl Work<'_> {
             };
             all.extend((0..).zip(split).map(|(number, fold)| (repeat, number, fold)));
         }
-        let chains = chains(alive);
+        let chains = chains(alive, |s| entries[s].setting.gamma);
         let mut results = Vec::new();
-        for some in all.chunks(at_once(self.data)) {
+        for some in all.chunks(at_once(self.search, self.data)) {
             let done: Vec<Result<_>> = some.par_iter().map(|fold| self.fold(fold, entries, alive, &chains)).collect();
             results.extend(done);
         }
@@ -107,31 +107,44 @@ impl Work<'_> {
     fn fold(
         &self,
         (repeat, number, fold): &(usize, usize, Fold),
-        entries: &[Entry],
+        entries: &[WorkItem],
         alive: &[usize],
         chains: &[Vec<usize>],
     ) -> Result<Option<Vec<Score>>> {
-        let place =
-            |chain: &Vec<usize>| Place { scope: self.scope, repeat: *repeat, fold: *number, settings: chain.clone() };
-        let places: Vec<Place> = chains.iter().map(place).collect();
+        let place = |chain: &Vec<usize>| ChainPlace {
+            scope: self.scope,
+            repeat: *repeat,
+            fold: *number,
+            settings: chain.clone(),
+        };
+        let places: Vec<ChainPlace> = chains.iter().map(place).collect();
         let known: Vec<Option<Vec<Score>>> = places.iter().map(|place| self.journal.find(place)).collect();
         let spec = Spec { tol: self.search.tol, ..self.search.spec.clone() };
-        let missing = known.iter().any(Option::is_none) && !self.control.stopped();
-        let data = missing.then(|| FoldData::new(&spec, self.data, fold)).transpose()?;
-        let chain = |(place, known): (&Place, Option<Vec<Score>>)| -> Result<Option<Vec<Score>>> {
-            if known.is_some() {
-                self.control.finish(place.settings.len());
-                return Ok(known);
-            }
-            let Some(data) = &data else { return Ok(None) };
-            let settings: Vec<Setting> = place.settings.iter().map(|&s| entries[s].setting).collect();
-            let Some(scores) = follow(&spec, data, &settings, self.search.warm_starts, self.control)? else {
-                return Ok(None);
+        let mut parts: Vec<Result<Option<Vec<Score>>>> = Vec::with_capacity(places.len());
+        // One after the other: of every γ there are features of their own, made once for all chains of it.
+        let gamma = |place: &ChainPlace| place.settings.first().and_then(|&s| entries[s].setting.gamma);
+        let mut known = known.into_iter();
+        for places in places.chunk_by(|a, b| gamma(a) == gamma(b)) {
+            let known: Vec<Option<Vec<Score>>> = known.by_ref().take(places.len()).collect();
+            let spec = Setting { gamma: gamma(&places[0]), ..Setting::default() }.apply(&spec);
+            let missing = known.iter().any(Option::is_none) && !self.control.stopped();
+            let data = missing.then(|| FoldData::new(&spec, self.data, fold, self.control)).transpose()?.flatten();
+            let chain = |(place, known): (&ChainPlace, Option<Vec<Score>>)| -> Result<Option<Vec<Score>>> {
+                if known.is_some() {
+                    self.control.finish(place.settings.len());
+                    return Ok(known);
+                }
+                let Some(data) = &data else { return Ok(None) };
+                let how = (self.search.warm_starts, self.search.criterion);
+                let settings: Vec<Setting> = place.settings.iter().map(|&s| entries[s].setting).collect();
+                let Some(scores) = follow(&spec, data, &settings, how, self.control)? else {
+                    return Ok(None);
+                };
+                self.journal.add(place, &scores)?;
+                Ok(Some(scores))
             };
-            self.journal.add(place, &scores)?;
-            Ok(Some(scores))
-        };
-        let parts: Vec<Result<_>> = places.par_iter().zip(known).map(chain).collect();
+            parts.par_extend(places.par_iter().zip(known).map(chain));
+        }
         let mut scores = vec![None; entries.len()];
         for (chain, part) in chains.iter().zip(parts) {
             chain.iter().zip(part?.into_iter().flatten()).for_each(|(&s, score)| scores[s] = Some(score));
@@ -145,17 +158,25 @@ impl Work<'_> {
 pub(super) fn searches_at_once(search: &Search, data: &Dataset<'_>) -> usize {
     let folds = search.folds * search.repeats.min(MOST_REPEATS);
     let busy = rayon::current_num_threads().div_ceil(folds) + 1;
-    (at_once(data) / (1 + folds)).clamp(1, busy)
+    (at_once(search, data) / (1 + folds)).clamp(1, busy)
 }
 
 /// How many copies of the rows there may be.
-fn at_once(data: &Dataset<'_>) -> usize {
-    let bytes = data.x().stored().saturating_mul(std::mem::size_of::<f64>());
+fn at_once(search: &Search, data: &Dataset<'_>) -> usize {
+    let rows = data.rows();
+    // With a kernel the rows are those of its factor.
+    let width = if search.spec.kernel.is_linear() { 0 } else { search.spec.rank.unwrap_or(rows).min(rows) };
+    let bytes = data.x().stored().max(rows.saturating_mul(width)).saturating_mul(std::mem::size_of::<f64>());
     (MOST_BYTES * rayon::current_num_threads().min(MOST_SHARES) / bytes.max(1)).max(1)
 }
 
-/// Cuts the settings into chains of neighbours.
-fn chains(alive: &[usize]) -> Vec<Vec<usize>> {
-    let count = alive.len().div_ceil(CHAIN).max(1);
-    alive.chunks(alive.len().div_ceil(count).max(1)).map(<[usize]>::to_vec).collect()
+/// Cuts the settings into chains of neighbours, each of one γ.
+fn chains(alive: &[usize], gamma: impl Fn(usize) -> Option<f64>) -> Vec<Vec<usize>> {
+    let alike = alive.chunk_by(|a, b| gamma(*a) == gamma(*b));
+    alike
+        .flat_map(|alive| {
+            let count = alive.len().div_ceil(CHAIN).max(1);
+            alive.chunks(alive.len().div_ceil(count).max(1)).map(<[usize]>::to_vec)
+        })
+        .collect()
 }

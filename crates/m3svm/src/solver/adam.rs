@@ -7,10 +7,12 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::lbfgs::Best;
+use super::incumbent::Incumbent;
 use super::{Limits, Progress, Solution, Stop, Watch};
 use crate::error::{Error, Result};
 use crate::objective::Objective;
+use crate::parameter::parameters;
+use crate::tuning::tuning;
 
 /// Adam with β = (0.9, 0.999), full batch unless `batch` is set.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,17 +30,24 @@ impl Default for Adam {
     }
 }
 
-impl Adam {
-    pub(crate) fn check(&self) -> Result<()> {
-        if !(self.learning_rate.is_finite() && self.learning_rate > 0.0) {
-            return Err(Error::param("learning-rate", self.learning_rate, "be a finite number greater than 0"));
-        }
-        match self.batch {
-            Some(0) => Err(Error::param("batch", 0, "be at least 1")),
-            _ => Ok(()),
-        }
+tuning! {
+    /// What Adam is tuned by, beside what users set.
+    ADAM: AdamTuning {
+        /// Epochs between two certificates, each of which costs an evaluation.
+        certify_every: usize = 100, "epochs", "1 % more evaluations";
+        /// What running means of the gradient and of its squares keep of themselves.
+        beta: (f64, f64) = (0.9, 0.999), "shares", "the defaults of its authors";
+        /// What is added to the root of the squares.
+        epsilon: f64 = 1e-8, "gradients", "the default of its authors";
     }
+}
 
+parameters!(Adam {
+    learning_rate: f64, "Step size of adam", "be a finite number greater than 0", |rate| rate.is_finite() && rate > 0.0;
+    batch: Option<usize>, "Rows per step of adam", "be at least 1", |count| count >= 1.0;
+});
+
+impl Adam {
     /// Runs `max_iter` epochs from `start`, or fewer if the certificate is met earlier.
     pub fn minimize(
         &self,
@@ -47,42 +56,45 @@ impl Adam {
         limits: &Limits,
         watch: &mut Watch<'_>,
     ) -> Result<Solution> {
-        const CERTIFY_EVERY: usize = 100;
         let mut theta = start;
         let mut state = AdamState::default();
         let mut grad = vec![0.0; theta.len()];
         let mut rows: Vec<u32> = (0..f.terms() as u32).collect();
         let mut random = ChaCha8Rng::seed_from_u64(limits.seed);
-        let mut best = Best::new(f, &theta);
-        best.update(&theta, 0.0, &mut 0);
+        let mut best = Incumbent::new(&theta);
+        best.certify(f, &theta);
         let (mut epoch, mut evaluations) = (0, 0);
         let mut lowest = f64::INFINITY;
         let stop = loop {
             if epoch >= limits.max_iter {
                 break Stop::IterationLimit;
             }
-            let relative_gap = best.certificate.relative_gap();
-            let here = Progress { iteration: epoch, evaluations, objective: lowest, relative_gap, inner: true };
+            let here = Progress { objective: lowest, inner: true, ..best.progress(epoch, evaluations) };
             let pass = self.pass(f, &mut rows, &mut random, &mut state, &mut theta, &mut grad, &mut || watch(&here));
             let ControlFlow::Continue(value) = pass else { break Stop::Interrupted };
+            if f.is_interrupted() {
+                break Stop::Interrupted;
+            }
             epoch += 1;
             evaluations += 1;
             if !value.is_finite() {
-                return Err(Error::Diverged { iteration: epoch });
+                return Err(diverged(value, epoch));
             }
             lowest = lowest.min(value);
-            if epoch % CERTIFY_EVERY == 0 && best.update(&theta, limits.tol, &mut evaluations) {
-                break Stop::Converged;
+            if epoch % ADAM.certify_every == 0 {
+                best.certify(f, &theta);
+                evaluations += 1;
+                if best.is_proven(limits.tol) {
+                    break Stop::Converged;
+                }
             }
-            let relative_gap = best.certificate.relative_gap();
-            let progress = Progress { iteration: epoch, evaluations, objective: lowest, relative_gap, inner: false };
+            let progress = Progress { objective: lowest, ..best.progress(epoch, evaluations) };
             if watch(&progress).is_break() {
                 break Stop::Interrupted;
             }
         };
-        let stop = if best.update(&theta, limits.tol, &mut evaluations) { Stop::Converged } else { stop };
-        let certificate = best.certificate();
-        Ok(Solution { theta: best.theta, certificate, stop, iterations: epoch, evaluations })
+        best.certify(f, &theta);
+        best.solution(stop, epoch, evaluations + 1).settled(limits.tol, limits.proof)
     }
 
     /// Goes over all terms once, in one step or in steps of `batch` terms, and asks between steps whether to go on. Returns the value
@@ -125,19 +137,25 @@ pub struct AdamState {
     pub steps: u64,
 }
 
+/// Steps of a fixed length diverge by themselves if they are long.
+pub(crate) fn diverged(value: f64, iteration: usize) -> Error {
+    let likely = "features, weights or the learning rate are too large; scale or lower them";
+    Error::Diverged { value, iteration, likely }
+}
+
 impl AdamState {
     fn step(&mut self, rate: f64, grad: &[f64], theta: &mut [f64]) {
-        const BETA: (f64, f64) = (0.9, 0.999);
+        let (first, second) = ADAM.beta;
         self.first.resize(theta.len(), 0.0);
         self.second.resize(theta.len(), 0.0);
         self.steps += 1;
         // Beyond that the powers are 0 anyway.
         let steps = self.steps.min(1_000_000) as i32;
-        let (a, b) = (1.0 - BETA.0.powi(steps), 1.0 - BETA.1.powi(steps));
+        let (a, b) = (1.0 - first.powi(steps), 1.0 - second.powi(steps));
         for (((t, g), m), v) in theta.iter_mut().zip(grad).zip(&mut self.first).zip(&mut self.second) {
-            *m = BETA.0 * *m + (1.0 - BETA.0) * g;
-            *v = BETA.1 * *v + (1.0 - BETA.1) * g * g;
-            *t -= rate * (*m / a) / ((*v / b).sqrt() + 1e-8);
+            *m = first * *m + (1.0 - first) * g;
+            *v = second * *v + (1.0 - second) * g * g;
+            *t -= rate * (*m / a) / ((*v / b).sqrt() + ADAM.epsilon);
         }
     }
 }

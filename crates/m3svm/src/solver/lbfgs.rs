@@ -4,12 +4,15 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use super::driver::{Iterate, drive};
+use super::incumbent::Incumbent;
 use super::line_search::search;
 use super::{Limits, Progress, Solution, Stop, Watch};
-use crate::certificate::Certificate;
-use crate::error::{Error, Result};
-use crate::kernel::{axpy, dot};
+use crate::error::Result;
+use crate::linalg::{axpy, dot};
 use crate::objective::Objective;
+use crate::parameter::parameters;
+use crate::tuning::tuning;
 
 /// Quasi-Newton with a short memory.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,17 +28,21 @@ impl Default for Lbfgs {
     }
 }
 
-/// Certificates cost an evaluation: ask for one every so many iterations.
-const CERTIFY_EVERY: usize = 25;
+tuning! {
+    /// What L-BFGS is tuned by, beside the search along its steps.
+    LBFGS: LbfgsTuning {
+        /// Iterations between two certificates, each of which costs an evaluation.
+        certify_every: usize = 25, "iterations", "4 % more evaluations";
+        /// Steps along which the gradient changes less are not remembered.
+        flat: f64 = 1e-14, "lengths of step and change", "rounding of their product";
+    }
+}
+
+parameters!(Lbfgs {
+    memory: usize, "Steps that lbfgs remembers", "be from 1 to 1000", |count| (1.0..=1000.0).contains(&count);
+});
 
 impl Lbfgs {
-    pub(crate) fn check(&self) -> Result<()> {
-        if (1..=1000).contains(&self.memory) {
-            return Ok(());
-        }
-        Err(Error::param("memory", self.memory, "be from 1 to 1000"))
-    }
-
     /// Minimises from `start`.
     pub fn minimize(
         &self,
@@ -44,101 +51,107 @@ impl Lbfgs {
         limits: &Limits,
         watch: &mut Watch<'_>,
     ) -> Result<Solution> {
-        let mut theta = start;
-        let mut grad = vec![0.0; theta.len()];
-        let mut value = f.eval(&theta, &mut grad);
-        let mut evaluations = 1;
-        let mut memory = Memory::new(self.memory);
-        let mut best = Best::new(f, &theta);
-        let mut iteration = 0;
-        let (mut next, mut next_grad) = (theta.clone(), grad.clone());
-        let stop = loop {
-            if !value.is_finite() {
-                return Err(Error::Diverged { iteration });
-            }
-            if iteration % CERTIFY_EVERY == 0 && best.update(&theta, limits.tol, &mut evaluations) {
-                break Stop::Converged;
-            }
-            let progress = Progress {
-                iteration,
-                evaluations,
-                objective: value,
-                relative_gap: best.certificate.relative_gap(),
-                inner: false,
-            };
-            if watch(&progress).is_break() {
-                break Stop::Interrupted;
-            }
-            if iteration >= limits.max_iter {
-                break Stop::IterationLimit;
-            }
-            let mut step = memory.direction(&grad);
-            let mut slope = dot(&step, &grad);
-            if slope >= 0.0 {
-                memory.clear();
-                step = grad.iter().map(|g| -g).collect();
-                slope = -dot(&grad, &grad);
-            }
-            let first = if memory.is_empty() { 1.0 / dot(&grad, &grad).sqrt().max(1e-300) } else { 1.0 };
-            let found = search(value, slope, first, |t| {
-                next.copy_from_slice(&theta);
-                axpy(t, &step, &mut next);
-                evaluations += 1;
-                let value = f.eval(&next, &mut next_grad);
-                (value, dot(&next_grad, &step))
-            });
-            let Some(found) = found else {
-                if memory.is_empty() {
-                    break Stop::NoProgress;
-                }
-                memory.clear(); // Once more along the gradient before giving up.
-                continue;
-            };
-            iteration += 1;
-            let change: Vec<f64> = next_grad.iter().zip(&grad).map(|(a, b)| a - b).collect();
-            step.iter_mut().for_each(|s| *s *= found.step);
-            memory.push(step, change);
-            std::mem::swap(&mut theta, &mut next);
-            std::mem::swap(&mut grad, &mut next_grad);
-            value = found.value;
-        };
-        let stop = if best.update(&theta, limits.tol, &mut evaluations) { Stop::Converged } else { stop };
-        let certificate = best.certificate();
-        Ok(Solution { theta: best.theta, certificate, stop, iterations: iteration, evaluations })
+        drive(LbfgsRun::new(self, f, start), limits, watch)
     }
 }
 
-/// The best certified point so far, with the best bound of all.
-pub(super) struct Best<'a> {
+/// One minimisation.
+struct LbfgsRun<'a> {
     f: &'a dyn Objective,
-    pub(super) theta: Vec<f64>,
-    pub(super) certificate: Certificate,
+    theta: Vec<f64>,
+    grad: Vec<f64>,
+    /// Room for the end of a step.
+    next: Vec<f64>,
+    next_grad: Vec<f64>,
+    value: f64,
+    memory: Memory,
+    best: Incumbent,
+    iterations: usize,
+    evaluations: usize,
 }
 
-impl<'a> Best<'a> {
-    pub(super) fn new(f: &'a dyn Objective, theta: &[f64]) -> Self {
-        let certificate = Certificate { objective: f64::INFINITY, lower_bound: None };
-        Self { f, theta: theta.to_vec(), certificate }
+impl<'a> LbfgsRun<'a> {
+    fn new(settings: &Lbfgs, f: &'a dyn Objective, theta: Vec<f64>) -> Self {
+        let mut grad = vec![0.0; theta.len()];
+        Self {
+            f,
+            value: f.eval(&theta, &mut grad),
+            next: theta.clone(),
+            next_grad: grad.clone(),
+            memory: Memory::new(settings.memory),
+            best: Incumbent::new(&theta),
+            iterations: 0,
+            evaluations: 1,
+            theta,
+            grad,
+        }
+    }
+}
+
+impl Iterate for LbfgsRun<'_> {
+    /// The end of a step has been evaluated by the search along it. What is new is the proof.
+    fn evaluate(&mut self) {
+        if self.iterations.is_multiple_of(LBFGS.certify_every) && self.value.is_finite() && !self.is_interrupted() {
+            self.best.certify(self.f, &self.theta);
+            self.evaluations += 1;
+        }
     }
 
-    /// What is known of it.
-    pub(super) fn certificate(&self) -> Certificate {
-        Certificate::new(self.certificate.objective, self.certificate.lower_bound)
+    fn value(&self) -> f64 {
+        self.value
     }
 
-    /// Certifies a point; `true` if the gap is within `tol`.
-    pub(super) fn update(&mut self, theta: &[f64], tol: f64, evaluations: &mut usize) -> bool {
-        let mut theta = theta.to_vec();
-        let found = self.f.certify(&mut theta);
-        *evaluations += 1;
-        if found.objective < self.certificate.objective {
-            self.certificate.objective = found.objective;
-            self.theta = theta;
+    fn best(&self) -> &Incumbent {
+        &self.best
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.f.is_interrupted()
+    }
+
+    fn progress(&self) -> Progress {
+        Progress { objective: self.value, ..self.best.progress(self.iterations, self.evaluations) }
+    }
+
+    fn step(&mut self) -> bool {
+        let Self { f, theta, grad, next, next_grad, .. } = self;
+        let mut step = self.memory.direction(grad);
+        let mut slope = dot(&step, grad);
+        if slope >= 0.0 {
+            self.memory.clear();
+            step = grad.iter().map(|g| -g).collect();
+            slope = -dot(grad, grad);
         }
-        if let Some(bound) = found.lower_bound {
-            self.certificate.lower_bound = Some(self.certificate.lower_bound.map_or(bound, |b| b.max(bound)));
-        }
-        self.certificate.relative_gap().is_some_and(|gap| gap <= tol)
+        let first = if self.memory.is_empty() { 1.0 / dot(grad, grad).sqrt().max(1e-300) } else { 1.0 };
+        let mut evaluations = 0;
+        let found = search(self.value, slope, first, |t| {
+            next.copy_from_slice(theta);
+            axpy(t, &step, next);
+            evaluations += 1;
+            let value = f.eval(next, next_grad);
+            // The search ends with what is no number.
+            if f.is_interrupted() { (f64::NAN, f64::NAN) } else { (value, dot(next_grad, &step)) }
+        });
+        self.evaluations += evaluations;
+        let Some(found) = found.filter(|_| !f.is_interrupted()) else {
+            // Once more along the gradient before giving up.
+            let again = !self.memory.is_empty();
+            self.memory.clear();
+            return again;
+        };
+        self.iterations += 1;
+        let change: Vec<f64> = next_grad.iter().zip(&*grad).map(|(a, b)| a - b).collect();
+        step.iter_mut().for_each(|s| *s *= found.step);
+        self.memory.push(step, change);
+        std::mem::swap(theta, next);
+        std::mem::swap(grad, next_grad);
+        self.value = found.value;
+        true
+    }
+
+    fn finish(mut self, stop: Stop) -> Solution {
+        self.best.certify(self.f, &self.theta);
+        self.best.solution(stop, self.iterations, self.evaluations + 1)
     }
 }
 
@@ -162,7 +175,7 @@ impl Memory {
 
     fn push(&mut self, step: Vec<f64>, change: Vec<f64>) {
         let product = dot(&step, &change);
-        if product > 1e-14 * dot(&change, &change).sqrt() * dot(&step, &step).sqrt() {
+        if product > LBFGS.flat * dot(&change, &change).sqrt() * dot(&step, &step).sqrt() {
             if self.pairs.len() == self.room {
                 self.pairs.pop_front();
             }

@@ -1,5 +1,7 @@
 //! One-dimensional search along a descent direction, with derivatives.
 
+use crate::tuning::tuning;
+
 /// What a search found: the step length and the value there.
 pub(crate) struct Found {
     pub(crate) step: f64,
@@ -7,46 +9,62 @@ pub(crate) struct Found {
     pub(crate) evaluations: usize,
 }
 
-/// Part of the decrease that the slope promises which is enough.
-const ENOUGH: f64 = 1e-4;
-
-/// A line that still falls by such a part of its slope at the end of a step goes on falling.
-const STEEP: f64 = 0.7;
+tuning! {
+    /// What a search along a line is tuned by.
+    LINE: LineTuning {
+        /// A decrease that is enough.
+        enough: f64 = 1e-4, "decreases that the slope promises", "Armijo's usual constant";
+        /// A line that still falls by so much at the end of a step goes on falling.
+        steep: f64 = 0.7, "slopes at the start", "by hand";
+        /// How much farther it is tried then, and how far at most.
+        longer: (f64, f64) = (4.0, 1e6), "steps, and first steps", "by hand";
+        /// A shortened step must have used up all but this of the slope: evaluations along the line are cheap, new directions are not.
+        rest: f64 = 0.3, "slopes at the start", "by hand";
+        /// Where a decrease drowns in rounding, the slope must be below this to be taken for the end.
+        flat: f64 = 0.9, "slopes at the start", "by hand";
+        /// Trials after which any decrease will do, and after which there is none.
+        trials: (usize, usize) = (12, 60), "evaluations", "by hand";
+        /// Sums over thousands of rows are exact to about this.
+        rounding: f64 = 1e-13, "values", "the digits of double precision";
+        /// Interpolation keeps so far off the ends.
+        margin: f64 = 0.1, "lengths of the bracket", "by hand";
+        /// Shorter steps move nothing.
+        shortest: f64 = 1e-18, "steps", "below the digits of double precision";
+    }
+}
 
 /// Whether [`search`] along a convex function would take its first step, where the value is `at`, without a look at the slope there: that
 /// is at least the slope of the chord. Decreases that may be rounding are left to the search.
 pub(crate) fn takes_first(value: f64, slope: f64, first: f64, at: f64) -> bool {
-    at - value <= ENOUGH * first * slope - rounding(value) && at - value >= STEEP * first * slope
+    at - value <= LINE.enough * first * slope - rounding(value) && at - value >= LINE.steep * first * slope
 }
 
-/// Sums over thousands of rows are exact to about this much.
 fn rounding(value: f64) -> f64 {
-    1e-13 * value.abs()
+    LINE.rounding * value.abs()
 }
 
 /// Looks for a step along which `f(t) → (value, slope)` decreases enough (Armijo); starts at `t = first`. Along convex functions the
 /// slopes bracket the minimiser, and interpolation finds it in a few trials. `None` if no step lowers the value within rounding.
 pub(crate) fn search(value: f64, slope: f64, first: f64, mut f: impl FnMut(f64) -> (f64, f64)) -> Option<Found> {
-    const REST: f64 = 0.3;
     let rounding = rounding(value);
     let (mut low, mut low_value, mut low_slope) = (0.0, value, slope);
     let mut high: Option<(f64, f64, f64)> = None;
     let mut t = first;
-    for evaluations in 1..=60 {
+    for evaluations in 1..=LINE.trials.1 {
         let (at, dt) = f(t);
         let usable = at.is_finite() && dt.is_finite();
         // Near the optimum the decrease drowns in rounding; the slope still tells.
-        let flat = usable && (at - value).abs() <= rounding && dt.abs() <= 0.9 * slope.abs();
-        let lower = usable && at <= value + ENOUGH * t * slope;
-        // A full step is taken as it is. A shortened one must have used up most of the slope: evaluations along the line
-        // are cheap, new directions are not.
+        let flat = usable && (at - value).abs() <= rounding && dt.abs() <= LINE.flat * slope.abs();
+        let lower = usable && at <= value + LINE.enough * t * slope;
         // The line still falls steeply: the model was too stiff, go on.
-        if lower && high.is_none() && dt < -STEEP * slope.abs() && t < 1e6 * first {
+        if lower && high.is_none() && dt < -LINE.steep * slope.abs() && t < LINE.longer.1 * first {
             (low, low_value, low_slope) = (t, at, dt);
-            t *= 4.0;
+            t *= LINE.longer.0;
             continue;
         }
-        if flat || (lower && (high.is_none() || dt.abs() <= REST * slope.abs() || evaluations >= 12)) {
+        // A full step is taken as it is.
+        let settled = high.is_none() || dt.abs() <= LINE.rest * slope.abs() || evaluations >= LINE.trials.0;
+        if flat || (lower && settled) {
             return Some(Found { step: t, value: at, evaluations });
         }
         if usable && dt < 0.0 && at <= low_value + rounding {
@@ -56,7 +74,7 @@ pub(crate) fn search(value: f64, slope: f64, first: f64, mut f: impl FnMut(f64) 
         }
         let (top, top_value, top_slope) = high?;
         t = interpolate(low, low_value, low_slope, top, top_value, top_slope);
-        if t <= 1e-18 {
+        if t <= LINE.shortest {
             return None;
         }
     }
@@ -67,7 +85,7 @@ pub(crate) fn search(value: f64, slope: f64, first: f64, mut f: impl FnMut(f64) 
 fn interpolate(a: f64, fa: f64, ga: f64, b: f64, fb: f64, gb: f64) -> f64 {
     let width = b - a;
     if !(fb.is_finite() && gb.is_finite()) {
-        return a + 0.1 * width;
+        return a + LINE.margin * width;
     }
     let d1 = ga + gb - 3.0 * (fa - fb) / (a - b);
     let square = d1 * d1 - ga * gb;
@@ -77,7 +95,7 @@ fn interpolate(a: f64, fa: f64, ga: f64, b: f64, fb: f64, gb: f64) -> f64 {
     } else {
         a + 0.5 * width
     };
-    if guess.is_finite() { guess.clamp(a + 0.1 * width, b - 0.1 * width) } else { a + 0.5 * width }
+    if guess.is_finite() { guess.clamp(a + LINE.margin * width, b - LINE.margin * width) } else { a + 0.5 * width }
 }
 
 #[cfg(test)]

@@ -193,7 +193,7 @@ pub(crate) fn newton() -> AnySolver {
 
 /// Newton, or the solver of the lasso.
 pub(crate) fn suited(penalty: &AnyPenalty) -> AnySolver {
-    if matches!(penalty, AnyPenalty::Lasso(_)) { AnySolver::Proximal(Proximal {}) } else { newton() }
+    if penalty.as_dyn().separable().is_some() { AnySolver::Proximal(Proximal {}) } else { newton() }
 }
 
 /// Settings without scaling, for Newton or the solver of the lasso.
@@ -220,7 +220,10 @@ pub(crate) fn table() -> Vec<(AnyLoss, AnyPenalty)> {
 
 /// Whether a common shift of all class vectors costs something.
 pub(crate) fn sees_shifts(penalty: &AnyPenalty) -> bool {
-    matches!(penalty, AnyPenalty::Ridge(_) | AnyPenalty::PairwiseRidge(_) | AnyPenalty::Lasso(_))
+    matches!(
+        penalty,
+        AnyPenalty::Ridge(_) | AnyPenalty::PairwiseRidge(_) | AnyPenalty::Lasso(_) | AnyPenalty::ElasticNet(_)
+    )
 }
 
 pub(crate) fn convex(penalty: &AnyPenalty) -> bool {

@@ -14,7 +14,7 @@ fn comparison(methods: &[Method]) -> Comparison {
 
 fn run(comparison: &Comparison, data: &Dataset<'_>) -> Vec<(Vec<f64>, Option<f64>)> {
     let found = comparison.run(data, None, &Journal::none(), &|_| ControlFlow::Continue(())).unwrap();
-    found.into_iter().map(|it| (it.accuracies, it.p_value)).collect()
+    found.into_iter().map(|it| (it.scores, it.p_value)).collect()
 }
 
 #[test]
@@ -58,11 +58,15 @@ fn an_interrupted_comparison_goes_on_where_it_stood() {
     let known = open();
     assert!(known.fits() > 0);
     let resumed = all.run(&data, None, &known, &|_| ControlFlow::Continue(())).unwrap();
-    let resumed: Vec<_> = resumed.into_iter().map(|it| (it.accuracies, it.p_value)).collect();
+    let resumed: Vec<_> = resumed.into_iter().map(|it| (it.scores, it.p_value)).collect();
     assert_eq!(resumed, run(&all, &data));
-    // Once all is done, no fit on any fold is left: the watcher is called during fits.
-    let busy = |_: &_| -> ControlFlow<()> { panic!("a fit was done again") };
-    assert_eq!(all.run(&data, None, &open(), &busy).unwrap().len(), 2);
+    drop(known);
+    // Once all is done, no fit on any fold is left, only the final ones.
+    let before = std::fs::read(&path).unwrap();
+    assert_eq!(all.run(&data, None, &open(), &|_| ControlFlow::Continue(())).unwrap().len(), 2);
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    // They hear of an interruption too.
+    assert!(all.run(&data, None, &open(), &|_| ControlFlow::Break(())).unwrap().is_empty());
     let other = Comparison { seed: 1, ..all.clone() };
     let refused = Journal::open_comparison(&path, &other, &data, None).unwrap_err().to_string();
     assert!(refused.contains("other data or other settings"), "{refused}");

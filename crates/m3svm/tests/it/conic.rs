@@ -7,7 +7,7 @@ use crate::common::{Problem, apart, hinge, none, spec, theta, top_k};
 use crate::program::{add_pairwise, hinge_program, pairs, top_k_program};
 
 /// Minimum by the conic solver.
-fn reference(
+pub(crate) fn reference(
     problem: &Problem,
     loss: &AnyLoss,
     penalty: &AnyPenalty,
@@ -28,7 +28,7 @@ fn reference(
             (0..problem.d * problem.c).for_each(|j| program.product(j, j, *lambda));
         }
         AnyPenalty::None(_) => {}
-        AnyPenalty::Lasso(_) => unreachable!("the lasso needs a smooth loss"),
+        AnyPenalty::Lasso(_) | AnyPenalty::ElasticNet(_) => unreachable!("absolute values need a smooth loss"),
     }
     let (value, mut x) = program.solve();
     x.truncate((problem.d + usize::from(intercept)) * problem.c);
@@ -109,6 +109,11 @@ fn fourth_power_is_two_cones_and_a_square() {
 #[test]
 fn other_powers_are_power_cones() {
     each(&[l2(0.1, 1.5), l2(0.1, 3.0)]);
+}
+
+#[test]
+fn the_largest_distance_is_a_cone_for_every_pair_and_a_square() {
+    each(&[l2(1e-3, f64::INFINITY), l2(0.1, f64::INFINITY), l2(10.0, f64::INFINITY)]);
 }
 
 #[test]

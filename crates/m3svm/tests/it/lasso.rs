@@ -1,9 +1,9 @@
 //! The lasso and its solver: optimality by hand, another program's numbers, exact zeros.
 
 use m3svm::loss::{PairwiseLogistic, Softmax};
-use m3svm::penalty::{Lasso, Ridge};
+use m3svm::penalty::{ElasticNet, Lasso, Norm, Ridge};
 use m3svm::solver::Proximal;
-use m3svm::{AnyLoss, AnyPenalty, AnySolver, Dataset, Model, Objective, Risk, Scaling, Spec, Stop};
+use m3svm::{AnyLoss, AnyPenalty, AnySolver, Dataset, Model, Objective, Risk, Scaling, Scheme, Spec, Stop};
 
 use crate::common::{Problem, Random, apart, far, hinge, minimize, none, spec, theta};
 use crate::convergence::{solved, sparse, table};
@@ -242,13 +242,14 @@ fn solvers_refuse_what_they_cannot_minimise() {
         early
     };
     for solver in &AnySolver::examples()[1..4] {
-        let expected = format!("the solver {} cannot minimise the lasso penalty; use proximal or auto", solver.name());
+        let expected =
+            format!("the solver {} cannot minimise absolute values of weights; use proximal or auto", solver.name());
         assert_eq!(says(SOFTMAX, lasso(1.0), *solver), expected);
     }
     let proximal = AnySolver::Proximal(Proximal {});
-    let other = "the solver proximal cannot minimise a penalty other than the lasso; use auto";
+    let other = "the solver proximal cannot minimise a penalty without absolute values of weights; use auto";
     assert_eq!(says(SOFTMAX, AnyPenalty::Ridge(Ridge { lambda: 1.0 }), proximal), other);
-    let kink = "the solver proximal cannot minimise a loss with a kink under the lasso penalty; give the hinge a delta above 0";
+    let kink = "the solver proximal cannot minimise a loss with a kink under absolute values of weights; give the hinge a delta above 0";
     assert_eq!(says(hinge(0.0), lasso(1.0), AnySolver::Auto), kink);
     assert_eq!(says(hinge(0.0), lasso(1.0), proximal), kink);
     let auto = Spec { solver: AnySolver::Auto, ..spec(SOFTMAX, lasso(1.0)) }.fit(&data).unwrap();
@@ -348,4 +349,125 @@ fn what_is_near_without_a_proof_is_within_the_tolerance() {
         }
     }
     assert!(saved > 0, "it would be pointless otherwise");
+}
+
+fn net(lambda: f64, l1_ratio: f64) -> AnyPenalty {
+    AnyPenalty::ElasticNet(ElasticNet { lambda, l1_ratio })
+}
+
+#[test]
+fn slopes_balance_the_kinks_and_squares_of_the_elastic_net() {
+    for (seed, loss) in losses().into_iter().enumerate() {
+        let problem = Problem::random(320 + seed as u64, 80, 6, 3 + seed % 2).weighted(seed as u64);
+        for (lambda, l1_ratio) in [(1.0, 0.5), (6.0, 0.9), (20.0, 0.3), (100.0, 0.05)] {
+            for data in [problem.dense(), problem.csr()] {
+                let spec = Spec { tol: 1e-11, ..spec(loss, net(lambda, l1_ratio)) };
+                let model = spec.fit(&data).unwrap();
+                assert_eq!(model.training().stop, Stop::Converged, "{loss:?} {lambda} {l1_ratio}");
+                let (kink, square) = (lambda * l1_ratio, lambda * (1.0 - l1_ratio));
+                let slopes = smooth_slopes(&problem, &loss, 1e-6, &theta(&model));
+                let (weights, intercept) = slopes.split_at(problem.d * problem.c);
+                for (slope, w) in weights.iter().zip(model.weights()) {
+                    let slope = slope + 2.0 * square * w;
+                    let off = if *w == 0.0 { slope.abs() - kink } else { (slope + kink * w.signum()).abs() };
+                    // A gap of 1e-11 leaves slopes of its root times the root of the curvature.
+                    assert!(
+                        off < 5e-5 * lambda.max(1.0),
+                        "{loss:?} {lambda} {l1_ratio}: weight {w:e} has slope {slope}"
+                    );
+                }
+                assert!(intercept.iter().all(|s| s.abs() < 1e-5), "{loss:?} {lambda} {l1_ratio}: {intercept:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_ends_of_the_elastic_net_are_the_lasso_and_the_ridge() {
+    let problem = Problem::random(330, 90, 8, 4);
+    for loss in losses() {
+        let pure = spec(loss, lasso(2.0)).fit(&problem.dense()).unwrap();
+        let end = spec(loss, net(2.0, 1.0)).fit(&problem.dense()).unwrap();
+        assert!(theta(&pure) == theta(&end), "{loss:?}: other bits than the lasso");
+        let ridge = Spec { solver: AnySolver::Auto, ..spec(loss, AnyPenalty::Ridge(Ridge { lambda: 2.0 })) };
+        let other = Spec { penalty: net(2.0, 0.0), ..ridge.clone() };
+        let (ridge, other) = (ridge.fit(&problem.dense()).unwrap(), other.fit(&problem.dense()).unwrap());
+        assert!(theta(&ridge) == theta(&other), "{loss:?}: other bits than the ridge");
+    }
+}
+
+#[test]
+fn the_elastic_net_has_exact_zeros_and_shares_weights_among_copies_of_a_feature() {
+    let problem = Problem::random(331, 200, 12, 3);
+    let copied: Vec<f64> = problem.x.chunks_exact(12).flat_map(|row| [&row[..1], row].concat()).collect();
+    let problem = Problem { d: 13, x: copied, ..problem };
+    let model = Spec { tol: 1e-10, ..spec(SOFTMAX, net(8.0, 0.8)) }.fit(&problem.dense()).unwrap();
+    let (first, rest) = model.weights().split_at(3);
+    assert!(far(first, &rest[..3]) < 1e-5, "{first:?} {:?}", &rest[..3]);
+    assert!(first.iter().any(|w| *w != 0.0), "the feature is not used");
+    assert!(model.nonzero_weights() < 39, "no zeros");
+}
+
+#[test]
+fn the_elastic_net_is_certified_with_exact_zeros_under_every_scheme() {
+    let noisy = Problem::random(333, 150, 10, 3);
+    // Half of the features say nothing.
+    let useless = |(at, x): (usize, &f64)| if at % 10 < 5 { *x } else { 0.01 * ((at * 37 % 101) as f64 - 50.0) };
+    let problem = Problem { x: noisy.x.iter().enumerate().map(useless).collect(), ..noisy };
+    for loss in losses() {
+        for scheme in [Scheme::Joint, Scheme::OneVsRest, Scheme::OneVsOne] {
+            for data in [problem.dense(), problem.csr()] {
+                let model = Spec { scheme, tol: 1e-9, ..spec(loss, net(10.0, 0.8)) }.fit(&data).unwrap();
+                let (gap, zeros) = (model.certificate().relative_gap(), 30 - model.nonzero_weights());
+                assert_eq!(model.training().stop, Stop::Converged, "{loss:?} {scheme:?}: {gap:?}");
+                assert!(gap.is_some_and(|gap| gap <= 1e-9), "{loss:?} {scheme:?}: {gap:?}");
+                assert!((5..30).contains(&zeros), "{loss:?} {scheme:?}: {zeros} zeros");
+            }
+        }
+    }
+}
+
+/// One scorer against the rest pays for itself what the joint problem of its two columns pays for both.
+#[test]
+fn scorers_pay_for_one_vector_under_every_penalty() {
+    let problem = Problem::random(332, 120, 5, 3);
+    let data = problem.dense();
+    for penalty in AnyPenalty::examples().into_iter().filter(|p| p.as_dyn().convex()) {
+        let part = penalty.as_dyn().for_scorer();
+        assert!(part.is_some(), "{penalty:?}");
+        let ovr = Spec { scheme: Scheme::OneVsRest, solver: AnySolver::Auto, ..spec(SOFTMAX, penalty) };
+        let model = ovr.fit(&data).unwrap();
+        assert_eq!(model.training().stop, Stop::Converged, "{penalty:?}");
+        let alone: f64 = match penalty {
+            // Charged for the distance of its two columns as well.
+            AnyPenalty::PairwiseRidge(it) => 3.0 * it.lambda * model.weights().iter().map(|w| w * w).sum::<f64>(),
+            AnyPenalty::Pairwise(it) => {
+                let columns = (0..3).map(|k| model.weights().iter().skip(k).step_by(3).copied().collect::<Vec<f64>>());
+                let length = |w: Vec<f64>| match it.norm {
+                    Norm::L2 => w.iter().map(|w| w * w).sum::<f64>().sqrt(),
+                    Norm::L1 => w.iter().map(|w| w.abs()).sum(),
+                };
+                // The largest of one distance is the distance, squared.
+                let power = if it.p.is_infinite() { 2.0 } else { it.p };
+                columns.map(|w| it.lambda * length(w).powf(power)).sum()
+            }
+            other => other.as_dyn().value(model.weights(), 3),
+        };
+        let squares: f64 = theta(&model).iter().map(|t| t * t).sum();
+        let mut loss = 0.0;
+        for (i, row) in problem.x.chunks_exact(5).enumerate() {
+            for k in 0..3 {
+                let score: f64 =
+                    (0..5).map(|j| row[j] * model.weights()[j * 3 + k]).sum::<f64>() + model.intercept()[k];
+                let signed = if problem.y[i] as usize == k { score } else { -score };
+                loss += (-signed).exp().ln_1p();
+            }
+        }
+        let expected = loss + alone + 1e-6 * squares;
+        assert!(
+            apart(expected, model.certificate().objective) < 1e-9,
+            "{penalty:?}: {expected} {:?}",
+            model.certificate()
+        );
+    }
 }

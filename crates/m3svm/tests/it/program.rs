@@ -169,6 +169,14 @@ pub(crate) fn top_k_program(problem: &Problem, k: usize, epsilon: f64, intercept
 /// Adds λ Σ ‖wₖ − wₗ‖ᵖ.
 pub(crate) fn add_pairwise(program: &mut Program, problem: &Problem, penalty: &Pairwise) {
     let only = |v: usize, weight: f64, constant: f64| (vec![(v, weight)], constant);
+    if penalty.p.is_infinite() {
+        // t ≥ ‖u‖ for all pairs; then λt².
+        let t = program.variables(1, 0.0);
+        pairs(problem.c)
+            .into_iter()
+            .for_each(|(k, l)| program.cone([vec![only(t, 1.0, 0.0)], difference(problem, k, l)].concat()));
+        return program.product(t, t, penalty.lambda);
+    }
     for (k, l) in pairs(problem.c) {
         let u = difference(problem, k, l);
         // t ≥ ‖u‖.
@@ -204,4 +212,16 @@ pub(crate) fn add_pairwise(program: &mut Program, problem: &Problem, penalty: &P
             program.power(only(s, 1.0, 0.0), (Vec::new(), 1.0), only(t, 1.0, 0.0), 1.0 / penalty.p);
         }
     }
+}
+
+/// Every row leads every other class by 1; what the weights pay is still to be added.
+pub(crate) fn hard_program(problem: &Problem, intercept: bool) -> Program {
+    let mut program = Program::default();
+    parameters(&mut program, problem, intercept);
+    for i in 0..problem.n {
+        for k in (0..problem.c).filter(|k| *k != problem.y[i] as usize) {
+            program.nonnegative(vec![(lead(problem, intercept, i, k), -1.0)]);
+        }
+    }
+    program
 }

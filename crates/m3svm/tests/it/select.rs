@@ -2,20 +2,21 @@
 
 use std::ops::ControlFlow;
 
-use m3svm::select::{Grid, Journal, Rule, Search, SearchResult, Setting, Values, folds};
+use m3svm::metrics::Criterion;
+use m3svm::select::{Grid, GridValues, HeldOut, Journal, Rule, Search, SearchResult, Setting, Validation, folds};
 use m3svm::{AnyPenalty, Dataset, Method, Scaling, Spec, Stop};
 
 use crate::common::{Problem, apart, far, none, pairwise};
 use crate::convergence::table;
 
-fn values(typed: &str) -> Option<Values> {
+fn values(typed: &str) -> Option<GridValues> {
     Some(typed.parse().unwrap())
 }
 
 /// A small search: 3 λ × 3 p, or 3 λ for penalties without p.
 fn small(spec: Spec) -> Search {
     let ps = spec.penalty.p().and(values("1,2,4"));
-    Search { grid: Grid { lambdas: values("1e-3:1e-1:3"), ps }, folds: 3, ..Search::new(spec) }
+    Search { grid: Grid { lambdas: values("1e-3:1e-1:3"), ps, ..Grid::default() }, folds: 3, ..Search::new(spec) }
 }
 
 fn run(search: &Search, data: &Dataset<'_>) -> SearchResult {
@@ -23,7 +24,7 @@ fn run(search: &Search, data: &Dataset<'_>) -> SearchResult {
 }
 
 fn accuracies(found: &SearchResult) -> Vec<&[f64]> {
-    found.outcomes.iter().map(|o| o.accuracies.as_slice()).collect()
+    found.outcomes.iter().map(|o| o.scores.as_slice()).collect()
 }
 
 /// What a user would write: a fit and a prediction of its own for every setting and fold.
@@ -53,8 +54,8 @@ fn a_search_finds_what_separate_fits_find() {
             let (found, expected) = (run(&search, &data), plain_loop(&search, &data));
             for (outcome, expected) in found.outcomes.iter().zip(&expected) {
                 // The sum of weights may be added up in another order.
-                if far(&outcome.accuracies, expected) > 1e-12 {
-                    let accuracies = &outcome.accuracies;
+                if far(&outcome.scores, expected) > 1e-12 {
+                    let accuracies = &outcome.scores;
                     failures.push(format!(
                         "{} {name} {:?}: {accuracies:?}, {expected:?}",
                         method.name(),
@@ -68,32 +69,99 @@ fn a_search_finds_what_separate_fits_find() {
 }
 
 #[test]
-fn rows_left_out_are_predicted_as_the_search_has_judged_them() {
+fn rows_are_held_out_as_separate_fits_would() {
     let data = Problem::random(304, 60, 4, 3).weighted(5).dense();
     let weight = |i: u32| data.weights().map_or(1.0, |w| w[i as usize]);
     let mut failures = Vec::new();
     for method in Method::ALL {
-        let search = Search { warm_starts: false, ..small(method.spec()) };
-        let outcome = run(&search, &data).chosen(Rule::BestMean).clone();
-        let left_out = search.out_of_fold(outcome.setting, &data, None, &|_| ControlFlow::Continue(())).unwrap();
-        assert_eq!(left_out.rows, (0..60).collect::<Vec<u32>>());
-        let right = |i: &&u32| left_out.predicted[**i as usize] == data.y()[**i as usize];
-        let split = folds(data.y(), None, search.folds, search.spec.seed, 0).unwrap();
-        let accuracies: Vec<f64> = split
-            .iter()
-            .map(|fold| {
-                let hits: f64 = fold.test.iter().filter(right).map(|i| weight(*i)).sum();
-                hits / fold.test.iter().map(|i| weight(*i)).sum::<f64>()
-            })
-            .collect();
-        if far(&accuracies, &outcome.accuracies) > 1e-12 {
-            failures.push(format!("{}: {accuracies:?}, {:?}", method.name(), outcome.accuracies));
+        let spec = Spec { tol: 1e-3, ..method.spec() };
+        let split = folds(data.y(), None, 4, spec.seed, 0).unwrap();
+        let held = HeldOut::new(&spec, &data, None, &split, &|_| ControlFlow::Continue(())).unwrap();
+        assert_eq!(held.rows, (0..60).collect::<Vec<u32>>());
+        let (mut right, mut total) = (0.0, 0.0);
+        for fold in &split {
+            let model = spec.fit(&data.take_rows(&fold.train).unwrap()).unwrap();
+            let scores = model.scores(&data.x().take_rows(&fold.test)).unwrap();
+            let predicted = model.predict(&data.x().take_rows(&fold.test)).unwrap();
+            for ((&row, scores), class) in fold.test.iter().zip(scores.chunks_exact(3)).zip(predicted) {
+                let own = &held.scores[3 * row as usize..3 * row as usize + 3];
+                if own != scores {
+                    failures.push(format!("{} row {row}: {own:?}, {scores:?}", method.name()));
+                }
+                right += if class == data.y()[row as usize] { weight(row) } else { 0.0 };
+                total += weight(row);
+            }
         }
-        let metrics = left_out.metrics(&data).unwrap();
-        let hits: f64 = left_out.rows.iter().filter(right).map(|i| weight(*i)).sum();
-        assert!(apart(metrics.accuracy, hits / (0..60).map(weight).sum::<f64>()) < 1e-12);
+        let quality = held.quality().unwrap();
+        assert!(apart(quality.metrics.accuracy, right / total) < 1e-12);
+        let (low, high) = quality.interval;
+        assert!(low < quality.metrics.accuracy && quality.metrics.accuracy < high);
+        // Whatever the loss, there are probabilities, and as a whole they promise about what is kept.
+        assert!(held.probabilities.chunks_exact(3).all(|row| (row.iter().sum::<f64>() - 1.0).abs() < 1e-9));
+        assert_eq!(held.temperature.is_none(), spec.fit(&data).unwrap().has_probabilities(), "{}", method.name());
+        assert!(quality.log_loss.is_some_and(|loss| loss < 3f64.ln()), "{} {quality:?}", method.name());
     }
     none(&failures);
+}
+
+#[test]
+fn rows_of_a_group_are_held_out_together_and_shares_are_about_what_was_asked_for() {
+    let data = Problem::random(305, 200, 4, 3).dense();
+    let spec = Spec::default();
+    for (share, least, most) in [(0.2, 38, 42), (0.25, 48, 52), (0.5, 98, 102), (0.7, 136, 144), (0.01, 8, 12)] {
+        let split = Validation::Share(share).splits(&spec, &data, None).unwrap();
+        assert_eq!(split.len(), 1);
+        assert!((least..=most).contains(&split[0].test.len()), "{share}: {}", split[0].test.len());
+        assert_eq!(split[0].test.len() + split[0].train.len(), 200);
+    }
+    let groups: Vec<u32> = (0..200).map(|i| i % 20).collect();
+    for fold in Validation::Auto.splits(&spec, &data, Some(&groups)).unwrap() {
+        assert!(fold.test.iter().all(|i| !fold.train.iter().any(|j| groups[*i as usize] == groups[*j as usize])));
+    }
+    assert!(Validation::None.splits(&spec, &data, None).unwrap().is_empty());
+    assert!(Validation::Share(1.0).splits(&spec, &data, None).is_err());
+    // Too few rows for five folds: fewer, unless five were asked for.
+    let few = data.take_rows(&[0, 1, 2, 3, 4, 5]).unwrap();
+    let most = (0..3).map(|k| few.y().iter().filter(|y| **y == k).count()).max().unwrap();
+    assert_eq!(Validation::Auto.splits(&spec, &few, None).unwrap().len(), most.min(5));
+    assert!(Validation::Folds(6).splits(&spec, &few, None).is_err());
+}
+
+#[test]
+fn an_interrupted_validation_says_so() {
+    let data = Problem::random(306, 60, 4, 3).dense();
+    let split = folds(data.y(), None, 3, 0, 0).unwrap();
+    let stop = HeldOut::new(&Spec::default(), &data, None, &split, &|_| ControlFlow::Break(()));
+    assert!(matches!(stop, Err(m3svm::Error::Interrupted)));
+}
+
+#[test]
+fn a_search_goes_by_what_it_is_told() {
+    // One class is rare: what is best for accuracy is not what is best for the mean over classes.
+    let data = Problem::random(307, 120, 3, 3).dense();
+    for criterion in Criterion::ALL {
+        let search = Search { criterion, ..small(Method::M3svm.spec()) };
+        let found = run(&search, &data);
+        let split = folds(data.y(), None, search.folds, search.spec.seed, 0).unwrap();
+        for outcome in &found.outcomes {
+            let spec = Spec { tol: 1e-9, ..outcome.setting.apply(&search.spec) };
+            for (fold, score) in split.iter().zip(&outcome.scores) {
+                let one = std::slice::from_ref(fold);
+                let held = HeldOut::new(&Spec { tol: search.tol, ..spec.clone() }, &data, None, one, &|_| {
+                    ControlFlow::Continue(())
+                });
+                let quality = held.unwrap().quality().unwrap();
+                let expected = match criterion {
+                    Criterion::Accuracy => quality.metrics.accuracy,
+                    Criterion::Balanced => quality.metrics.balanced_accuracy(),
+                    Criterion::MacroF1 => quality.metrics.macro_average.f1,
+                    Criterion::LogLoss => -quality.log_loss.unwrap(),
+                };
+                // The search stops at an estimate of the distance: a row on the boundary may fall to the other side.
+                assert!((score - expected).abs() < 0.06, "{criterion:?} {score} {expected}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -150,7 +218,7 @@ fn discarding_does_not_change_the_choice() {
     all.extend(["glass", "wine"].iter().filter_map(|name| table(name)));
     for data in &all {
         let spec = Spec { seed: 7, ..Spec::default() };
-        let grid = Grid { lambdas: values("1e-4:1e3:5"), ps: values("1,3") };
+        let grid = Grid { lambdas: values("1e-4:1e3:5"), ps: values("1,3"), ..Grid::default() };
         // Fits start from other neighbours where some are dropped: exact ones do not depend on that, so that only the discarding is tested.
         let full = Search { grid, repeats: 6, discard: false, tol: 1e-8, ..Search::new(spec) };
         let (full, raced) = (run(&full, data), run(&Search { discard: true, ..full.clone() }, data));
@@ -164,13 +232,13 @@ fn discarding_does_not_change_the_choice() {
 #[test]
 fn settings_that_are_far_behind_are_discarded() {
     let data = Problem::iris().dense();
-    let grid = Grid { lambdas: values("1e-2,1e7"), ps: values("2") };
+    let grid = Grid { lambdas: values("1e-2,1e7"), ps: values("2"), ..Grid::default() };
     let found = run(&Search { grid, repeats: 3, ..Search::new(Spec::default()) }, &data);
     // λ = 1e7 leaves hardly more than the intercept.
     let [hopeless, good] = &found.outcomes[..] else { panic!("two settings") };
     let repeats = hopeless.discarded_after.unwrap();
-    assert_eq!((repeats < 3, hopeless.accuracies.len()), (true, 5 * repeats));
-    assert_eq!((good.discarded_after, good.accuracies.len(), found.fits), (None, 15, 15 + 5 * repeats));
+    assert_eq!((repeats < 3, hopeless.scores.len()), (true, 5 * repeats));
+    assert_eq!((good.discarded_after, good.scores.len(), found.fits), (None, 15, 15 + 5 * repeats));
 }
 
 #[test]

@@ -10,7 +10,8 @@ use m3svm::{Dataset, Error, Spec};
 use crate::common::Problem;
 
 fn search() -> Search {
-    let grid = Grid { lambdas: Some("1e-3:1e7:4".parse().unwrap()), ps: Some("1:6".parse().unwrap()) };
+    let grid =
+        Grid { lambdas: Some("1e-3:1e7:4".parse().unwrap()), ps: Some("1:6".parse().unwrap()), ..Grid::default() };
     Search { grid, folds: 3, repeats: 3, ..Search::new(Spec::default()) }
 }
 
@@ -60,6 +61,7 @@ fn the_nested_search_has_its_own_places_in_the_journal() {
     let journal = Journal::open(&path, &search, &data, None).unwrap();
     assert_eq!(journal.fits(), 72);
     assert_eq!(search.nested(&data, None, &journal, &go_on).unwrap(), whole);
+    drop(journal);
     let journal = Journal::open(&path, &search, &data, None).unwrap();
     // Each outer fold has its search and the fit of what that has chosen.
     assert_eq!(journal.fits(), 4 * 72 + 3);
@@ -76,7 +78,7 @@ fn a_journal_of_something_else_is_refused_and_left_alone() {
     let before = std::fs::read(&path).unwrap();
     let refused = |search: &Search, data: &Dataset<'_>| {
         let error = Journal::open(&path, search, data, None).unwrap_err().to_string();
-        error.split_once(": not the journal of this search: ").unwrap().1.to_string()
+        error.split_once(": not a usable journal: ").unwrap().1.to_string()
     };
     let other = "it belongs to a search with other data or other settings";
     assert_eq!(refused(&Search { folds: 4, ..small.clone() }, &data), other);
@@ -87,12 +89,86 @@ fn a_journal_of_something_else_is_refused_and_left_alone() {
     assert_eq!(refused(&small, &Problem::iris().dense().with_weights(vec![2.0; 150]).unwrap()), other);
     assert!(Journal::open(&path, &small, &data, Some(&[1; 150])).is_err());
     assert_eq!(std::fs::read(&path).unwrap(), before);
-    for (content, what) in [("a,b\n1,2\n", "it is not a journal"), ("no line", "it is not a journal")] {
+    for content in ["a,b\n1,2\n", "no line"] {
         std::fs::write(&path, content).unwrap();
-        assert_eq!(refused(&small, &data), what);
+        assert_eq!(refused(&small, &data), "it does not begin like one");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), content);
     }
     let text = String::from_utf8(before).unwrap();
     std::fs::write(&path, text.replacen("accuracy", "accuracies", 3)).unwrap();
     assert_eq!(refused(&small, &data), "line 2 is damaged");
+    std::fs::write(&path, plain(&text)).unwrap();
+    assert_eq!(refused(&small, &data), "it is of an older version, whose lines have no checksums");
+}
+
+/// The lines without their checksums.
+fn plain(text: &str) -> String {
+    text.lines().map(|line| line.rsplit_once(",\"checksum\":").unwrap().0.to_string() + "}\n").collect()
+}
+
+#[test]
+fn a_first_line_that_was_cut_off_is_written_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    let data = Problem::iris().dense();
+    let small = Search { repeats: 1, ..search() };
+    drop(Journal::open(&path, &small, &data, None).unwrap());
+    let whole = std::fs::read(&path).unwrap();
+    for length in [0, 1, 10, 100, whole.len() - 1, whole.len()] {
+        std::fs::write(&path, &whole[..length]).unwrap();
+        assert_eq!(Journal::open(&path, &small, &data, None).unwrap().fits(), 0);
+        assert_eq!(std::fs::read(&path).unwrap(), whole, "{length}");
+    }
+}
+
+#[test]
+fn numbers_that_no_search_can_have_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    let data = Problem::iris().dense();
+    let small = Search { repeats: 1, ..search() };
+    run(&small, &data, &path, usize::MAX).unwrap();
+    let text = plain(&std::fs::read_to_string(&path).unwrap());
+    let lines: Vec<&str> = text.lines().collect();
+    let fits = Journal::open(&path, &small, &data, None).unwrap().fits();
+    // Written with right checksums, so that only the numbers are wrong.
+    let with = |change: &dyn Fn(&mut serde_json::Value)| {
+        let mut line: serde_json::Value = serde_json::from_str(lines[2]).unwrap();
+        change(&mut line);
+        let all = [lines[0].to_string(), lines[1].to_string(), line.to_string()];
+        std::fs::remove_file(&path).unwrap();
+        let (mut file, ()) = m3svm::JournalFile::open(&path, "{", |_| Ok(())).unwrap();
+        all.iter().for_each(|line| file.add(line).unwrap());
+        drop(file);
+        Journal::open(&path, &small, &data, None).map(|journal| journal.fits())
+    };
+    assert!((1..fits).contains(&with(&|_| {}).unwrap()));
+    let wrong: [(&str, serde_json::Value); 9] = [
+        ("/scores/0/accuracy", 2147483648_u64.into()),
+        ("/scores/0/accuracy", (-0.1).into()),
+        ("/scores/0/accuracy", serde_json::Value::Null),
+        ("/scores/0/log_loss", (-1.0).into()),
+        ("/scores/0/iterations", u64::MAX.into()),
+        ("/settings/0", 99.into()),
+        ("/fold", 3.into()),
+        ("/repeat", 2.into()),
+        ("/scope", 4.into()),
+    ];
+    for (place, value) in wrong {
+        let error = with(&|line| *line.pointer_mut(place).unwrap() = value.clone()).unwrap_err().to_string();
+        assert!(error.ends_with("not a usable journal: line 3 is damaged"), "{place}: {error}");
+    }
+    let short = with(&|line| drop(line["scores"].as_array_mut().unwrap().pop())).unwrap_err().to_string();
+    assert!(short.ends_with("line 3 is damaged"), "{short}");
+}
+
+#[test]
+fn a_journal_belongs_to_one_run_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    let data = Problem::iris().dense();
+    let first = Journal::open(&path, &search(), &data, None).unwrap();
+    assert!(matches!(Journal::open(&path, &search(), &data, None), Err(Error::Busy { .. })));
+    drop(first);
+    Journal::open(&path, &search(), &data, None).unwrap();
 }

@@ -17,7 +17,7 @@ fn own_folds_handed_in_give_the_same_result() {
     // What it would do by itself does not matter.
     let other = Search { folds: 2, repeats: 7, ..search.clone() };
     assert_eq!(other.run_on(&data, &splits, &go_on).unwrap(), own);
-    assert_eq!(own.outcomes[0].accuracies.len(), 4);
+    assert_eq!(own.outcomes[0].scores.len(), 4);
 }
 
 #[test]

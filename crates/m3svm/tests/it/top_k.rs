@@ -1,9 +1,10 @@
 //! The top-k hinge: its exact form, its smoothing and what the smoothing must never do.
 
 use m3svm::loss::TopKHinge;
-use m3svm::{Loss, Spec};
+use m3svm::penalty::{PairwiseRidge, Ridge};
+use m3svm::{AnyPenalty, Loss, Method, Spec, Stop};
 
-use crate::common::{Problem, Random, apart, dot, far, pairwise, spec, top_k};
+use crate::common::{Problem, Random, apart, dot, far, hinge, none, pairwise, spec, top_k};
 
 /// The definition, by sorting.
 fn by_sorting(k: usize, z: &[f64], y: usize) -> f64 {
@@ -100,13 +101,39 @@ fn the_bound_of_a_smoothed_row_is_tight_at_its_own_slopes_and_valid_for_others()
 }
 
 #[test]
+fn slopes_that_a_row_can_have_are_those_of_the_state_made_for_them_and_others_become_feasible() {
+    each_row(|k, z, y, random| {
+        if k == 1 {
+            return;
+        }
+        let (loss, c) = (TopKHinge { k, delta: 0.0 }, z.len());
+        for round in 0..4 {
+            let (mut slopes, mut found) = (vec![0.0; c], vec![0.0; c]);
+            TopKHinge { k, delta: 0.3 }.value_grad(z, y, &mut slopes);
+            let feasible = slopes.clone();
+            if round > 0 {
+                slopes.iter_mut().for_each(|a| *a += 0.3 * random.normal());
+            }
+            let mut dual: Vec<f64> = (0..loss.dual_len(c)).map(|_| 2.0 * random.uniform() - 1.0).collect();
+            loss.dual_of_slopes(&slopes, y, &mut dual);
+            assert!(dual.iter().all(|v| (-1.0..=1.0).contains(v)), "{dual:?}");
+            loss.dual_slopes(&dual, y, &mut found);
+            assert!(loss.dual_value(&[], y, 0.0, &found).is_finite(), "k {k} {slopes:?} {y}: {found:?}");
+            if round == 0 {
+                assert!(far(&feasible, &found) < 1e-14, "k {k} {y}: {feasible:?} {found:?}");
+            }
+        }
+    });
+}
+
+#[test]
 fn any_dual_state_stands_for_feasible_slopes() {
     each_row(|k, z, y, random| {
         let loss = TopKHinge { k, delta: 0.0 };
         for _ in 0..5 {
             let dual: Vec<f64> = (0..loss.dual_len(z.len())).map(|_| 2.0 * random.uniform() - 1.0).collect();
             let mut dz = vec![0.0; z.len()];
-            assert!(loss.dual_slopes(&dual, y, &mut dz));
+            loss.dual_slopes(&dual, y, &mut dz);
             let pay = loss.dual_value(&[], y, 0.0, &dz);
             for scale in [0.1, 1.0, 10.0] {
                 let other: Vec<f64> = random.normals(z.len()).iter().map(|v| scale * v).collect();
@@ -141,4 +168,62 @@ fn k_is_checked_against_the_classes_of_the_data() {
     assert_eq!(error(top_k(0, 0.0)), "`k` must be at least 1, found 0");
     assert_eq!(error(top_k(1, f64::NAN)), "`delta` must be a number from 0 to 1e6, found NaN");
     assert!(spec(top_k(2, 0.0), pairwise(1.0, 2.0)).fit(&data).is_ok());
+}
+
+/// Few rows with counts of many words, most of them 0, or few features.
+fn small(seed: u64) -> (Problem, f64) {
+    let mut random = Random::new(seed);
+    let (n, c) = (20 + random.below(20), 3 + random.below(3));
+    let d = [2, 5, 12, 60, 150][random.below(5)];
+    let mut problem = Problem::random(seed, n, d, c);
+    let counts = random.below(2) == 0;
+    for x in &mut problem.x {
+        let zero = random.uniform() < if d > 12 { 0.7 } else { 0.3 };
+        *x = match (zero, counts) {
+            (true, _) => 0.0,
+            (false, true) => (x.abs() * 1.5).round(),
+            (false, false) => *x,
+        };
+    }
+    (problem, 10f64.powf(-3.0 + 4.0 * random.uniform()))
+}
+
+/// The intercept is hardly penalised, so that slopes which do not balance prove nothing.
+#[test]
+fn hinges_with_an_intercept_are_proven_on_small_problems_of_any_shape() {
+    let scans: u64 = std::env::var("M3SVM_SCAN").map_or(60, |count| count.parse().unwrap());
+    let mut failures = Vec::new();
+    let mut proven = 0;
+    for seed in 0..scans {
+        let (problem, lambda) = small(seed);
+        let ridge = AnyPenalty::Ridge(Ridge { lambda });
+        let joint = |loss| spec(loss, ridge);
+        let mut specs = vec![
+            joint(top_k(2, 0.0)),
+            joint(top_k(1, 0.0)),
+            joint(hinge(0.0)),
+            spec(hinge(0.0), AnyPenalty::PairwiseRidge(PairwiseRidge { lambda })),
+            spec(top_k(2, 0.0), pairwise(lambda, 2.0)),
+            Spec { penalty: ridge, scaling: m3svm::Scaling::None, ..Method::Ovr.spec() },
+            Spec { penalty: ridge, scaling: m3svm::Scaling::None, ..Method::Ovo.spec() },
+        ];
+        if problem.c > 3 {
+            specs.push(joint(top_k(3, 0.0)));
+        }
+        for spec in specs {
+            for data in [problem.csr(), problem.dense()] {
+                let model = spec.fit(&data).unwrap();
+                let (certificate, training) = (model.certificate(), model.training());
+                let gap = certificate.relative_gap().unwrap();
+                proven += usize::from(gap <= 1e-8);
+                if gap > 1e-8 || training.stop != Stop::Converged {
+                    let (c, d) = (problem.c, problem.d);
+                    let (loss, penalty) = (spec.loss, spec.penalty);
+                    failures.push(format!("{seed} {c} classes, d {d}: {gap:e} {training:?} {loss:?} {penalty:?}"));
+                }
+            }
+        }
+    }
+    eprintln!("{proven} proven");
+    none(&failures);
 }

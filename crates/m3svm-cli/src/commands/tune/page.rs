@@ -4,18 +4,20 @@ use m3svm::Model;
 use m3svm_report::{Report, convergence_section, model_sections, quality_sections, search_sections};
 
 use super::Tuned;
-use crate::report;
+use crate::{quality, report};
 
 impl Tuned<'_> {
     pub(super) fn page(&self, title: &str, model: &Model) -> Report {
         let Self { search, found, nested, unseen, steps, seconds, .. } = self;
         let mut facts = report::settings(model);
         facts.extend([("folds", self.folds()), ("seed", search.spec.seed.to_string()), ("work", self.work(*seconds))]);
-        let report = Report::new(title).section("Settings").facts(&facts);
+        let report = Report::new(title).made_by(&report::made_by()).section("Settings").facts(&facts);
         let report = search_sections(report, search, found, nested.as_ref());
         let report = model_sections(report, model);
         let report = match unseen {
-            Some(metrics) => quality_sections(report, model.classes(), metrics, "rows left out").text(
+            Some(unseen) => quality_sections(report, model.classes(), &unseen.metrics, "rows left out")
+                .facts(&quality::measures(unseen, None))
+                .text(
                 "Each row is predicted by a model of the folds without it (first repeat), with the chosen setting. Rows that no fold \
                  leaves out, such as the only one of a class, are not counted.",
             ),

@@ -1,11 +1,13 @@
 //! Minimises a quadratic function plus absolute values, one coordinate at a time and, once signs have settled, all at once.
 
-use crate::kernel::dot;
+use super::tuning::PROXIMAL;
+use crate::interrupt::Heed;
+use crate::linalg::dot;
 
 /// `½ uᵀHu + …` at its current point. Coordinates are numbered 0, 1, …
-pub(super) trait Quadratic {
+pub(crate) trait Quadratic {
     /// Second derivative along a coordinate, greater than 0.
-    fn bend(&self, a: usize) -> f64;
+    fn second_derivative(&self, a: usize) -> f64;
 
     /// First derivative along a coordinate.
     fn slope(&self, a: usize) -> f64;
@@ -25,19 +27,19 @@ pub(super) trait Quadratic {
 }
 
 /// Where to go from a point.
-pub(super) struct Steps {
+pub(crate) struct Steps {
     /// Without regard to signs.
-    pub(super) straight: Vec<f64>,
+    pub(crate) straight: Vec<f64>,
     /// With every coordinate that would change its sign taken to zero instead.
-    pub(super) signs_kept: Vec<f64>,
+    pub(crate) signs_kept: Vec<f64>,
 }
 
 /// What stands beside the quadratic function, and where the point is.
-pub(super) struct Point<'a> {
+pub(crate) struct Point<'a> {
     /// λ of every coordinate; 0 for intercepts.
-    pub(super) thresholds: &'a [f64],
+    pub(crate) thresholds: &'a [f64],
     /// The current point.
-    pub(super) values: Vec<f64>,
+    pub(crate) values: Vec<f64>,
 }
 
 /// How far a slope is from what the absolute value at `u` can balance.
@@ -47,7 +49,7 @@ pub(super) fn violation(u: f64, slope: f64, threshold: f64) -> f64 {
 
 /// How a descent went.
 #[derive(Clone, Copy)]
-pub(super) struct Descent {
+pub(super) struct Descended {
     /// Largest violation met in the last sweep over all coordinates.
     pub(super) residual: f64,
     pub(super) sweeps: usize,
@@ -61,58 +63,53 @@ pub(super) fn solve(
     target: f64,
     sweeps: usize,
     rounds: usize,
-    go_on: &mut dyn FnMut() -> bool,
-) -> Descent {
+    heed: Heed<'_>,
+) -> Descended {
     let mut done = 0;
     for round in 1.. {
-        let found = descend(q, point, target, sweeps, go_on);
+        let found = descend(q, point, target, sweeps, heed);
         done += found.sweeps;
-        if found.residual <= target || round >= rounds || !go_on() {
-            return Descent { residual: found.residual, sweeps: done };
+        if found.residual <= target || round >= rounds || !heed.go_on() {
+            return Descended { residual: found.residual, sweeps: done };
         }
         settle(q, point);
     }
-    Descent { residual: f64::INFINITY, sweeps: done }
+    Descended { residual: f64::INFINITY, sweeps: done }
 }
 
 /// Sweeps until the largest violation is at most `target`, at most `most` times over all coordinates or the equivalent.
-fn descend(
-    q: &mut dyn Quadratic,
-    point: &mut Point<'_>,
-    target: f64,
-    most: usize,
-    go_on: &mut dyn FnMut() -> bool,
-) -> Descent {
-    // Sweeps over the non-zeros between two sweeps over all.
-    const INNER: usize = 8;
+fn descend(q: &mut dyn Quadratic, point: &mut Point<'_>, target: f64, most: usize, heed: Heed<'_>) -> Descended {
     let all: Vec<usize> = (0..point.values.len()).collect();
     let mut visits = 0;
     loop {
-        let residual = sweep(q, point, &all);
+        let residual = sweep(q, point, &all, heed);
         visits += all.len();
         let sweeps = visits.div_ceil(all.len().max(1));
-        if residual <= target || sweeps >= most || !go_on() {
-            return Descent { residual, sweeps };
+        if residual <= target || sweeps >= most || !heed.go_on() {
+            return Descended { residual, sweeps };
         }
         let moving = point.free();
-        for _ in 0..INNER {
+        for _ in 0..PROXIMAL.inner {
             visits += moving.len();
-            if sweep(q, point, &moving) <= 0.3 * target {
+            if sweep(q, point, &moving, heed) <= PROXIMAL.inner_target * target {
                 break;
             }
         }
     }
 }
 
-/// Minimises along each coordinate in turn; the largest violation met on the way.
-fn sweep(q: &mut dyn Quadratic, point: &mut Point<'_>, order: &[usize]) -> f64 {
+/// Minimises along each coordinate in turn; the largest violation met on the way, infinite if the fit is interrupted.
+fn sweep(q: &mut dyn Quadratic, point: &mut Point<'_>, order: &[usize], heed: Heed<'_>) -> f64 {
     let mut residual = 0.0f64;
-    for &a in order {
+    for (number, &a) in order.iter().enumerate() {
+        if number % PROXIMAL.ask_every == PROXIMAL.ask_every - 1 && !heed.go_on() {
+            return f64::INFINITY;
+        }
         let (u, threshold) = (point.values[a], point.thresholds[a]);
-        let (slope, bend) = (q.slope(a), q.bend(a));
+        let (slope, curvature) = (q.slope(a), q.second_derivative(a));
         residual = residual.max(violation(u, slope, threshold));
-        let goal = bend * u - slope;
-        let next = if goal.abs() <= threshold { 0.0 } else { (goal - threshold * goal.signum()) / bend };
+        let goal = curvature * u - slope;
+        let next = if goal.abs() <= threshold { 0.0 } else { (goal - threshold * goal.signum()) / curvature };
         if next != u {
             q.shift(a, next - u);
             point.values[a] = next;
@@ -142,7 +139,7 @@ fn settle(q: &mut dyn Quadratic, point: &mut Point<'_>) {
 
 /// The step shortened (or extended) to where the function is lowest. If that is at a kink, the coordinate there becomes exactly zero.
 fn lowest_along(q: &dyn Quadratic, point: &Point<'_>, free: &[usize], step: &[f64]) -> Vec<f64> {
-    let bend = dot(&q.product(step), step);
+    let curvature = dot(&q.product(step), step);
     let mut slope = 0.0;
     let mut crossings = Vec::new();
     for &a in free {
@@ -156,19 +153,19 @@ fn lowest_along(q: &dyn Quadratic, point: &Point<'_>, free: &[usize], step: &[f6
         }
     }
     crossings.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    // The slope rises by `bend` all along, and jumps at every crossing.
+    // The slope rises by `curvature` all along, and jumps at every crossing.
     let mut at_kink = None;
     for (t, a) in crossings {
-        if slope + bend * t >= 0.0 {
+        if slope + curvature * t >= 0.0 {
             break;
         }
         slope += 2.0 * point.thresholds[a] * step[a].abs();
-        if slope + bend * t >= 0.0 {
+        if slope + curvature * t >= 0.0 {
             at_kink = Some((t, a));
             break;
         }
     }
-    let t = at_kink.map_or(-slope / bend, |(t, _)| t);
+    let t = at_kink.map_or(-slope / curvature, |(t, _)| t);
     let mut short: Vec<f64> = step.iter().map(|s| t * s).collect();
     if let Some((_, a)) = at_kink {
         short[a] = -point.values[a];
@@ -187,7 +184,7 @@ fn try_move(q: &mut dyn Quadratic, point: &mut Point<'_>, free: &[usize], step: 
         after = after.max(violation(if by == -u { 0.0 } else { u + by }, slope + change[a], threshold));
     }
     // Near the minimum the gain drowns in rounding, but the slopes still tell.
-    let rounding = 1e-12 * dot(&change, &change).sqrt() * dot(step, step).sqrt();
+    let rounding = PROXIMAL.rounding * dot(&change, &change).sqrt() * dot(step, step).sqrt();
     let better = gain < -rounding || after < 0.5 * before;
     if better {
         q.advance(step, &change);
@@ -201,7 +198,7 @@ fn try_move(q: &mut dyn Quadratic, point: &mut Point<'_>, free: &[usize], step: 
 
 impl Point<'_> {
     /// A step with every coordinate that would change sign stopped at zero.
-    pub(super) fn stop_at_zero(&self, step: &[f64]) -> Vec<f64> {
+    pub(crate) fn stop_at_zero(&self, step: &[f64]) -> Vec<f64> {
         let stopped = |(a, by): (usize, &f64)| {
             let u = self.values[a];
             if self.thresholds[a] > 0.0 && u * (u + by) <= 0.0 { -u } else { *by }

@@ -3,59 +3,35 @@
 //! A move of one coordinate then costs the number of coordinates instead of the number of rows, and once the signs have settled
 //! one factorisation of the non-zeros gives the exact minimum.
 
-use rayon::prelude::*;
-
-use super::Coordinate;
-use super::bends::Bends;
+use super::active_set::walk;
 use super::descent::{Point, Quadratic, Steps};
-use super::face::walk;
-use crate::columns::Columns;
-use crate::kernel::{axpy, cross_add};
-use crate::loss::Shape;
+use crate::interrupt::Heed;
+use crate::linalg::axpy;
 use crate::solver::system::{factor, solve_factored};
 
-/// Rows that are multiplied at a time: two blocks of them fit the cache.
-const BLOCK: usize = 256;
-
-pub(super) struct Gram {
+pub(super) struct Gram<'a> {
+    heed: Heed<'a>,
     size: usize,
     /// H, both triangles.
     matrix: Vec<f64>,
     slopes: Vec<f64>,
 }
 
-impl Gram {
-    /// Coordinates are ordered by class; `slopes` are those at the start.
-    pub(super) fn new(
-        bends: &Bends<'_>,
-        columns: &Columns<'_>,
-        coordinates: &[Coordinate],
-        slopes: Vec<f64>,
-        ridge: f64,
-    ) -> Self {
-        let size = coordinates.len();
-        let mut matrix = vec![0.0; size * size];
-        let ends: Vec<usize> = (0..=bends.classes).map(|k| coordinates.partition_point(|a| a.class() < k)).collect();
-        // One strip of rows per class, each filled by one thread: the sums do not depend on how many there are.
-        let mut strips = Vec::new();
-        let mut rest = &mut matrix[..];
-        for k in 0..bends.classes {
-            let (strip, tail) = rest.split_at_mut((ends[k + 1] - ends[k]) * size);
-            strips.push((k, strip));
-            rest = tail;
-        }
-        let parts = Strip { bends, columns, coordinates, ends: &ends };
-        strips.into_par_iter().rev().for_each(|(k, strip)| parts.fill(k, strip));
+impl<'a> Gram<'a> {
+    /// From the lower triangle of the curvature of the loss, and first derivatives at the start. `ridges`: second derivatives of what the
+    /// weights pay in squares.
+    pub(super) fn new(mut matrix: Vec<f64>, slopes: Vec<f64>, ridges: &[f64], heed: Heed<'a>) -> Self {
+        let size = slopes.len();
         for a in 0..size {
-            matrix[a * size + a] += ridge;
+            matrix[a * size + a] += ridges[a];
             (0..a).for_each(|b| matrix[b * size + a] = matrix[a * size + b]);
         }
-        Self { size, matrix, slopes }
+        Self { heed, size, matrix, slopes }
     }
 }
 
-impl Quadratic for Gram {
-    fn bend(&self, a: usize) -> f64 {
+impl Quadratic for Gram<'_> {
+    fn second_derivative(&self, a: usize) -> f64 {
         self.matrix[a * self.size + a]
     }
 
@@ -85,7 +61,7 @@ impl Quadratic for Gram {
         for (column, &b) in part.chunks_exact_mut(m.max(1)).zip(free) {
             column.iter_mut().zip(free).for_each(|(to, &a)| *to = self.matrix[b * self.size + a]);
         }
-        if m == 0 || !factor(&mut part, m) {
+        if m == 0 || !factor(&mut part, m, self.heed) {
             return None;
         }
         let start: Vec<f64> = free.iter().map(|&a| point.values[a]).collect();
@@ -98,78 +74,5 @@ impl Quadratic for Gram {
             all
         };
         Some(Steps { signs_kept: all(&walk(&part, &start, &straight, &held)), straight: all(&straight) })
-    }
-}
-
-/// A strip of rows of the matrix: the blocks (k, l) with l ≤ k, each `X_kᵀ D(H_kl) X_l` over the columns of both classes.
-struct Strip<'a> {
-    bends: &'a Bends<'a>,
-    columns: &'a Columns<'a>,
-    coordinates: &'a [Coordinate],
-    /// Where the coordinates of each class begin.
-    ends: &'a [usize],
-}
-
-impl Strip<'_> {
-    fn fill(&self, k: usize, strip: &mut [f64]) {
-        let own = self.of_class(k);
-        if own.is_empty() {
-            return;
-        }
-        let (mut left, mut scaled) = (vec![0.0; own.len() * BLOCK], vec![0.0; own.len() * BLOCK]);
-        let (mut right, mut weights) = (Vec::new(), vec![0.0; BLOCK]);
-        for first in (0..self.bends.rows).step_by(BLOCK) {
-            let rows = BLOCK.min(self.bends.rows - first);
-            let (left, scaled) = (&mut left[..own.len() * rows], &mut scaled[..own.len() * rows]);
-            let weights = &mut weights[..rows];
-            self.gather(own, first, rows, left);
-            if self.bends.shape == Shape::Simplex {
-                // H = D(q) − qqᵀ: the second part, over all classes at once, is a product of two matrices.
-                let others = &self.coordinates[..self.ends[k + 1]];
-                right.resize(others.len() * rows, 0.0);
-                self.gather(others, first, rows, &mut right);
-                for (a, row) in others.iter().zip(right.chunks_exact_mut(rows)) {
-                    let q = &self.bends.h[a.class() * self.bends.rows + first..][..rows];
-                    row.iter_mut().zip(q).for_each(|(x, q)| *x *= q);
-                }
-                let q = &self.bends.h[k * self.bends.rows + first..][..rows];
-                weights.iter_mut().zip(q.iter().zip(&self.bends.weights[first..])).for_each(|(w, (q, s))| *w = -q * s);
-                scale(left, weights, scaled);
-                cross_add(scaled, &right, rows, self.coordinates.len(), 0, strip);
-                weights.iter_mut().for_each(|w| *w = -*w);
-                scale(left, weights, scaled);
-                cross_add(scaled, left, rows, self.coordinates.len(), self.ends[k], strip);
-                continue;
-            }
-            for l in 0..=k {
-                let others = self.of_class(l);
-                self.bends.fill(k, l, first, weights);
-                if others.is_empty() || weights.iter().all(|w| *w == 0.0) {
-                    continue;
-                }
-                right.resize(others.len() * rows, 0.0);
-                self.gather(others, first, rows, &mut right);
-                scale(left, weights, scaled);
-                cross_add(scaled, &right, rows, self.coordinates.len(), self.ends[l], strip);
-            }
-        }
-    }
-
-    fn of_class(&self, k: usize) -> &[Coordinate] {
-        &self.coordinates[self.ends[k]..self.ends[k + 1]]
-    }
-
-    /// The columns of coordinates, cut to a block of rows, one after the other.
-    fn gather(&self, coordinates: &[Coordinate], first: usize, rows: usize, out: &mut [f64]) {
-        for (a, out) in coordinates.iter().zip(out.chunks_exact_mut(rows)) {
-            self.columns.get(a.feature()).write_rows(first, out);
-        }
-    }
-}
-
-/// Multiplies every row of a matrix by the weights, entry by entry.
-fn scale(from: &[f64], weights: &[f64], to: &mut [f64]) {
-    for (to, from) in to.chunks_exact_mut(weights.len()).zip(from.chunks_exact(weights.len())) {
-        to.iter_mut().zip(from.iter().zip(weights)).for_each(|(to, (x, w))| *to = x * w);
     }
 }

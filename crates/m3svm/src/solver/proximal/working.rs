@@ -1,42 +1,18 @@
 //! Which weights may move in the next step.
 
 use super::descent::violation;
-use crate::kernel::axpy;
-use crate::risk::Risk;
-
-/// One parameter: feature (their number for the intercept) and class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Coordinate {
-    class: u32,
-    feature: u32,
-}
-
-impl Coordinate {
-    pub(super) fn class(self) -> usize {
-        self.class as usize
-    }
-
-    pub(super) fn feature(self) -> usize {
-        self.feature as usize
-    }
-
-    /// Its place in θ.
-    pub(super) fn place(self, classes: usize) -> usize {
-        self.feature() * classes + self.class()
-    }
-}
-
-/// At least so many zero weights may join at a time.
-const JOIN: usize = 500;
-
-/// A zero weight joins if its slope reaches this share of λ: it may be about to leave zero.
-const NEAR: f64 = 0.95;
+use super::tuning::PROXIMAL;
+use crate::engine::Coordinate;
+use crate::linalg::axpy;
+use crate::problem::Problem;
 
 /// The coordinates of a step, ordered by class.
 pub(super) struct Working {
     pub(super) coordinates: Vec<Coordinate>,
     pub(super) thresholds: Vec<f64>,
-    /// Derivatives of loss and ε-term.
+    /// Second derivatives of the squares that they pay: 2ε, and for weights those of the penalty.
+    pub(super) ridges: Vec<f64>,
+    /// Derivatives of loss and squares.
     pub(super) slopes: Vec<f64>,
     /// Largest violation of the optimality conditions, over all parameters.
     pub(super) violation: f64,
@@ -47,17 +23,21 @@ pub(super) struct Working {
 impl Working {
     /// The non-zeros, the intercept, and the zeros that press hardest: at most as many as there are non-zeros (or a few hundred), so that the
     /// set grows by doubling and far from the optimum is not spent on weights that vanish again.
-    pub(super) fn choose(risk: &Risk<'_>, lambda: f64, theta: &[f64], loss_grad: &[f64]) -> Self {
-        let (m, c) = (risk.weights_len(), risk.classes);
+    pub(super) fn choose(problem: &Problem<'_>, lambda: f64, theta: &[f64], loss_grad: &[f64]) -> Self {
+        let (m, c) = (problem.weights_len(), problem.classes);
         let mut slopes = loss_grad.to_vec();
-        axpy(2.0 * risk.epsilon, theta, &mut slopes);
+        let squares = 2.0 * problem.penalty.separable().map_or(0.0, |parts| parts.ridge);
+        axpy(2.0 * problem.epsilon, theta, &mut slopes);
+        if squares > 0.0 {
+            axpy(squares, &theta[..m], &mut slopes[..m]);
+        }
         let threshold = |at: usize| if at < m { lambda } else { 0.0 };
         let each = (0..theta.len()).map(|at| violation(theta[at], slopes[at], threshold(at)));
         let worst = each.fold(0.0, f64::max);
         let mut chosen: Vec<usize> = (0..theta.len()).filter(|at| *at >= m || theta[*at] != 0.0).collect();
         let mut pressing: Vec<usize> =
-            (0..m).filter(|at| theta[*at] == 0.0 && slopes[*at].abs() > NEAR * lambda).collect();
-        let room = chosen.len().max(JOIN);
+            (0..m).filter(|at| theta[*at] == 0.0 && slopes[*at].abs() > PROXIMAL.pressing * lambda).collect();
+        let room = chosen.len().max(PROXIMAL.join);
         let is_whole = pressing.len() <= room;
         if !is_whole {
             let steeper = |a: &usize, b: &usize| slopes[*b].abs().total_cmp(&slopes[*a].abs()).then(a.cmp(b));
@@ -65,11 +45,11 @@ impl Working {
             pressing.truncate(room);
         }
         chosen.append(&mut pressing);
-        let coordinate = |at: usize| Coordinate { feature: (at / c) as u32, class: (at % c) as u32 };
-        let mut coordinates: Vec<Coordinate> = chosen.into_iter().map(coordinate).collect();
+        let mut coordinates: Vec<Coordinate> = chosen.into_iter().map(|at| Coordinate::at(at, c)).collect();
         coordinates.sort_unstable();
         let places = || coordinates.iter().map(|a| a.place(c));
         let (thresholds, slopes) = (places().map(threshold).collect(), places().map(|at| slopes[at]).collect());
-        Self { coordinates, thresholds, slopes, violation: worst, is_whole }
+        let ridges = places().map(|at| 2.0 * problem.epsilon + if at < m { squares } else { 0.0 }).collect();
+        Self { coordinates, thresholds, ridges, slopes, violation: worst, is_whole }
     }
 }

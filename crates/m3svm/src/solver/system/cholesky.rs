@@ -2,43 +2,109 @@
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt;
+use faer::linalg::matmul::matmul;
+use faer::linalg::matmul::triangular::{self, BlockStructure};
+use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
+use faer::prelude::{Reborrow, ReborrowMut};
 use faer::traits::RealField;
-use faer::{MatMut, MatRef, Par, Spec};
+use faer::{Accum, MatMut, MatRef, Par, Spec};
 use rayon::prelude::*;
 
-use crate::kernel::split;
+use super::tuning::SYSTEM;
+use crate::interrupt::Heed;
+use crate::linalg::split;
 
-/// Sizes from which on, and up to which, a factorisation is faster in smaller pieces than usual: at 57 it takes 5.4 instead of 8 µs.
-const SHORT: usize = 40;
-const MEDIUM: usize = 96;
-
-/// Cholesky of the lower triangle in place; `false` if the matrix is not positive definite within rounding.
-pub(crate) fn factor(matrix: &mut [f64], size: usize) -> bool {
+/// Cholesky of the lower triangle in place; `false` if the matrix is not positive definite within rounding, or the fit is interrupted.
+pub(crate) fn factor(matrix: &mut [f64], size: usize, heed: Heed<'_>) -> bool {
     let scale = (0..size).map(|j| matrix[j * size + j]).fold(0.0, f64::max);
     let (delta, epsilon) = (f64::EPSILON * scale, 1e-2 * f64::EPSILON * f64::EPSILON * scale);
-    factor_lifting(matrix, size, delta, epsilon)
+    factor_lifting(matrix, size, delta, epsilon, heed)
 }
 
-/// The same, where pivots below `epsilon` are replaced by `delta`.
-fn factor_lifting<T: RealField + Copy + Into<f64>>(matrix: &mut [T], size: usize, delta: T, epsilon: T) -> bool {
-    let par = if size < 256 { Par::Seq } else { split() };
-    let view = MatMut::from_column_major_slice_mut(matrix, size, size);
-    let mut params: Spec<llt::factor::LltParams, T> = Default::default();
-    if (SHORT..MEDIUM).contains(&size) {
-        params.recursion_threshold = 24;
-    }
-    let mut buffer = MemBuffer::new(llt::factor::cholesky_in_place_scratch::<T>(size, par, params));
-    let regularization =
-        llt::factor::LltRegularization { dynamic_regularization_delta: delta, dynamic_regularization_epsilon: epsilon };
-    let done = llt::factor::cholesky_in_place(view, regularization, par, MemStack::new(&mut buffer), params).is_ok();
+/// Forms a matrix and factors it in place, and again with ever more on its diagonal until it is positive definite: the first of `lifts`, in shares
+/// of its largest entry, that does it.
+pub(crate) fn factor_lifted(
+    matrix: &mut Vec<f64>,
+    size: usize,
+    lifts: &[f64],
+    heed: Heed<'_>,
+    mut form: impl FnMut(&mut Vec<f64>),
+) -> Option<f64> {
+    lifts.iter().copied().find(|lift| {
+        if heed.is_stopped() {
+            return false;
+        }
+        form(matrix);
+        let top = (0..size).map(|j| matrix[j * size + j]).fold(0.0, f64::max);
+        (0..size).for_each(|j| matrix[j * size + j] += lift * top);
+        factor(matrix, size, heed)
+    })
+}
+
+/// [`factor`], where pivots below `epsilon` are replaced by `delta`.
+fn factor_lifting<T: RealField + Copy + Into<f64>>(
+    matrix: &mut [T],
+    size: usize,
+    delta: T,
+    epsilon: T,
+    heed: Heed<'_>,
+) -> bool {
+    let done = if size < SYSTEM.large {
+        let view = MatMut::from_column_major_slice_mut(matrix, size, size);
+        factor_whole(view, delta, epsilon)
+    } else {
+        factor_by_panels(matrix, size, delta, epsilon, heed)
+    };
     // A replaced pivot can blow up what is left of the matrix.
     done && (0..size).all(|j| matrix[j * size + j].into().is_finite())
 }
 
+fn factor_whole<T: RealField + Copy>(view: MatMut<'_, T>, delta: T, epsilon: T) -> bool {
+    let size = view.nrows();
+    let par = if size < SYSTEM.threads { Par::Seq } else { split() };
+    let mut params: Spec<llt::factor::LltParams, T> = Default::default();
+    if (SYSTEM.short.0..SYSTEM.short.1).contains(&size) {
+        params.recursion_threshold = SYSTEM.pieces;
+    }
+    let mut buffer = MemBuffer::new(llt::factor::cholesky_in_place_scratch::<T>(size, par, params));
+    let regularization =
+        llt::factor::LltRegularization { dynamic_regularization_delta: delta, dynamic_regularization_epsilon: epsilon };
+    llt::factor::cholesky_in_place(view, regularization, par, MemStack::new(&mut buffer), params).is_ok()
+}
+
+/// The same panel by panel. What a finished one takes off the rest is done strip by strip.
+fn factor_by_panels<T: RealField + Copy>(matrix: &mut [T], size: usize, delta: T, epsilon: T, heed: Heed<'_>) -> bool {
+    let (par, minus) = (split(), -T::one_impl());
+    for start in (0..size).step_by(SYSTEM.panel) {
+        let end = (start + SYSTEM.panel).min(size);
+        let (done, rest) = matrix.split_at_mut(end * size);
+        let mut panel = MatMut::from_column_major_slice_mut(&mut done[start * size..], size, end - start);
+        let (mut top, mut below) = panel.rb_mut().subrows_mut(start, size - start).split_at_row_mut(end - start);
+        if !factor_whole(top.rb_mut(), delta, epsilon) {
+            return false;
+        }
+        solve_lower_triangular_in_place(top.rb(), below.rb_mut().transpose_mut(), par);
+        for (number, strip) in rest.chunks_mut(SYSTEM.panel * size).enumerate() {
+            if !heed.go_on() {
+                return false;
+            }
+            let (first, columns) = (number * SYSTEM.panel, strip.len() / size);
+            let strip = MatMut::from_column_major_slice_mut(strip, size, columns);
+            let (mut square, mut under) = strip.subrows_mut(end + first, size - end - first).split_at_row_mut(columns);
+            let left = below.rb().subrows(first, size - end - first);
+            let (own, others) = left.split_at_row(columns);
+            let (lower, whole) = (BlockStructure::TriangularLower, BlockStructure::Rectangular);
+            let (add, across) = (Accum::Add, own.transpose());
+            triangular::matmul(square.rb_mut(), lower, add, own, whole, across, whole, minus, par);
+            matmul(under.rb_mut(), Accum::Add, others, across, minus, par);
+        }
+    }
+    true
+}
+
 /// Both triangular solves with a matrix from [`factor`].
 pub(crate) fn solve_factored<T: RealField>(matrix: &[T], size: usize, rhs: &mut [T]) {
-    // Bound by memory and short: threads would spend their time waiting for each other.
-    let par = if size < 4096 { Par::Seq } else { split() };
+    let par = if size < SYSTEM.solve_threads { Par::Seq } else { split() };
     let mut buffer = MemBuffer::new(llt::solve::solve_in_place_scratch::<T>(size, 1, par));
     let view = MatRef::from_column_major_slice(matrix, size, size);
     llt::solve::solve_in_place(
@@ -51,21 +117,26 @@ pub(crate) fn solve_factored<T: RealField>(matrix: &[T], size: usize, rhs: &mut 
 
 /// A factor in single precision: half the time of a double one to make and to apply. The diagonal is first scaled to 1, which saves the
 /// digits that differences between features would cost.
-pub(super) struct Rough {
+pub(super) struct CholeskyF32 {
     matrix: Vec<f32>,
     /// One over the roots of the diagonal.
     scales: Vec<f64>,
 }
 
-impl Rough {
+impl CholeskyF32 {
     /// Of a matrix whose columns the function writes from the diagonal on, as far as there is room; `None` if it is not positive definite
     /// within the rounding of single precision.
-    pub(super) fn of(size: usize, column: impl Fn(usize, &mut [f64]) + Sync) -> Option<Self> {
-        Self::lifted(size, LIFT, column)
+    pub(super) fn of(size: usize, heed: Heed<'_>, column: impl Fn(usize, &mut [f64]) + Sync) -> Option<Self> {
+        Self::lifted(size, SYSTEM.lift, heed, column)
     }
 
     /// The same with more on the diagonal: `lift` of what is there.
-    pub(super) fn lifted(size: usize, lift: f32, column: impl Fn(usize, &mut [f64]) + Sync) -> Option<Self> {
+    pub(super) fn lifted(
+        size: usize,
+        lift: f32,
+        heed: Heed<'_>,
+        column: impl Fn(usize, &mut [f64]) + Sync,
+    ) -> Option<Self> {
         let diagonal = |j: usize| {
             let mut first = [0.0];
             column(j, &mut first);
@@ -87,7 +158,8 @@ impl Rough {
                 to[j] = 1.0 + lift;
             },
         );
-        factor_lifting(&mut rough, size, lift, f32::EPSILON * f32::EPSILON).then_some(Self { matrix: rough, scales })
+        let epsilon = f32::EPSILON * f32::EPSILON;
+        factor_lifting(&mut rough, size, lift, epsilon, heed).then_some(Self { matrix: rough, scales })
     }
 
     /// Replaces the right-hand side by the solution.
@@ -101,17 +173,14 @@ impl Rough {
     }
 }
 
-/// What is added to a diagonal of ones, a little above the rounding of a large factorisation.
-const LIFT: f32 = 4.0 * f32::EPSILON;
-
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 
     /// Of a matrix that is written out.
-    fn rough(matrix: &[f64], size: usize) -> Option<Rough> {
-        Rough::of(size, |j, out| {
+    fn rough(matrix: &[f64], size: usize) -> Option<CholeskyF32> {
+        CholeskyF32::of(size, Heed::default(), |j, out| {
             let from = j * size + j;
             out.copy_from_slice(&matrix[from..from + out.len()]);
         })

@@ -1,73 +1,85 @@
 //! The linear system of a Newton step: `(X̃ᵀ D(h) X̃ + ∇²R + 2εI) s = −g`, solved by whatever is cheapest.
 //!
 //! * [`Dense`]: the matrix written out and factored, where d·c is small.
-//! * [`cg`]: conjugate gradients that only multiply by the matrix, preconditioned by [`Active`]: few (sample, class) entries carry
+//! * [`cg`]: conjugate gradients that only multiply by the matrix, preconditioned by [`Woodbury`]: few (sample, class) entries carry
 //!   weight near the optimum, and the matrix of those alone is inverted exactly through a system of their number. Before that, while all
-//!   rows carry weight, [`Correlated`] knows better.
+//!   rows carry weight, [`Kronecker`] knows better.
 
-mod active;
 mod cg;
 mod cholesky;
-mod chosen;
-mod correlated;
 mod dense;
-mod entries;
-mod outer;
+mod kronecker;
+mod low_rank;
 mod over_classes;
-mod products;
-mod single;
+mod tuning;
+mod woodbury;
 
 use std::cell::Cell;
 
-use crate::kernel::{axpy, dot};
+use crate::engine::Rows;
+use crate::linalg::{axpy, dot};
 use crate::loss::Shape;
 use crate::penalty::Curvature;
-use crate::risk::Risk;
+use crate::plan::SystemPlan;
+use crate::problem::Problem;
 
-use active::Active;
-pub(super) use cg::ROUNDING;
-pub(super) use cholesky::{factor, solve_factored};
-use correlated::Correlated;
+pub(crate) use cg::{ConjugateGradients, conjugate_gradients};
+pub(super) use cholesky::{factor, factor_lifted, solve_factored};
 use dense::Dense;
-pub(super) use outer::Outer;
-pub(crate) use products::Shared;
-use single::Single;
+use kronecker::Kronecker;
+pub(super) use low_rank::LowRankUpdate;
+pub(super) use tuning::SYSTEM;
+use woodbury::Woodbury;
 
 /// A Newton matrix in factored form: the curvature of every row and of the penalty.
 pub(crate) struct Matrix<'a> {
-    pub(crate) risk: &'a Risk<'a>,
-    pub(crate) shape: Shape,
-    pub(crate) h: &'a [f64],
+    pub(crate) problem: &'a Problem<'a>,
+    pub(crate) rows: &'a mut dyn Rows,
     pub(crate) penalty: &'a Curvature,
 }
 
 impl Matrix<'_> {
+    fn shape(&self) -> Shape {
+        self.problem.loss.shape()
+    }
+
     /// `out = A·v`.
     fn apply(&self, v: &[f64], out: &mut [f64]) {
-        let m = self.risk.weights_len();
         out.fill(0.0);
-        self.risk.curvature_product(self.shape, self.h, v, out);
+        self.rows.multiply(v, out);
+        self.add_penalty(v, out);
+    }
+
+    /// The same to about six digits, where that is faster.
+    fn apply_f32(&self, v: &[f64], out: &mut [f64]) {
+        out.fill(0.0);
+        self.rows.multiply_f32(v, out);
+        self.add_penalty(v, out);
+    }
+
+    fn add_penalty(&self, v: &[f64], out: &mut [f64]) {
+        let m = self.problem.weights_len();
         self.penalty.apply(&v[..m], &mut out[..m]);
-        axpy(2.0 * self.risk.epsilon, v, out);
+        axpy(2.0 * self.problem.epsilon, v, out);
     }
 }
 
-/// Solves Newton systems of one risk, keeping buffers between steps.
-pub(crate) struct System {
-    costs: Costs,
+/// Solves Newton systems of one problem, keeping buffers between steps.
+pub(crate) struct NewtonSystem {
+    plan: SystemPlan,
     /// Set once factoring is, or has become, cheaper than iterating.
     dense: Option<Dense>,
-    active: Option<Active>,
-    /// Set while it is to be preferred to the active entries.
-    early: Option<Correlated>,
-    /// Set while single precision is good enough for products.
-    single: Option<Single>,
+    woodbury: Option<Woodbury>,
+    /// Set while it is to be preferred to that.
+    kronecker: Option<Kronecker>,
+    /// Set while products in single precision can be had and are good enough.
+    in_f32: bool,
     /// How many systems in a row it solved without mending.
     trusted: usize,
 }
 
 /// What a solve may leave over of the gradient: so much that the lower bound of the duals after the step loses at most `most` by it.
-pub(crate) struct Rest {
+pub(crate) struct Accuracy {
     pub(crate) most: f64,
     /// Whether single precision is out of the question for conjugate gradients, as where weights of rows differ by more than its digits.
     pub(crate) precise: bool,
@@ -77,14 +89,14 @@ pub(crate) struct Rest {
     pub(crate) easy: bool,
 }
 
-impl Rest {
+impl Accuracy {
     /// A quadratic penalty r ↦ ρ‖·‖²/2 charges ‖r‖²/(2ρ) for a gradient that is left over.
     fn allows(&self, a: &Matrix<'_>, residual: &[f64]) -> bool {
         if self.most.is_infinite() {
             return true;
         }
-        let (w, b) = residual.split_at(a.risk.weights_len());
-        let ridge = 2.0 * a.risk.epsilon;
+        let (w, b) = residual.split_at(a.problem.weights_len());
+        let ridge = 2.0 * a.problem.epsilon;
         dot(w, w) / (2.0 * (ridge + a.penalty.least())) + dot(b, b) / (2.0 * ridge) <= self.most
     }
 }
@@ -95,99 +107,103 @@ pub(crate) struct Solve {
     pub(crate) products: usize,
 }
 
-impl System {
-    pub(crate) fn new(risk: &Risk<'_>) -> Self {
-        let costs = Costs::of(risk);
-        let mut system = Self { costs, dense: None, active: None, early: None, single: None, trusted: 0 };
-        if system.costs.is_small() {
-            system.dense = Some(Dense::new(risk, system.costs.lump));
+impl NewtonSystem {
+    pub(crate) fn new(problem: &Problem<'_>, rows: &mut dyn Rows, plan: SystemPlan) -> Self {
+        let mut system = Self { plan, dense: None, woodbury: None, kronecker: None, in_f32: false, trusted: 0 };
+        if plan.writes_out {
+            system.dense = Some(Dense::new(problem, plan.lumps));
         } else {
-            system.active = Some(Active::new(risk));
-            system.single = Single::of(risk);
-            system.early = Correlated::pays(risk, system.costs.break_even()).then(Correlated::new);
+            system.woodbury = Some(Woodbury::new(problem, rows, plan.entries));
+            system.in_f32 = rows.keep_f32(true);
+            system.kronecker = plan.kronecker.then(Kronecker::new);
         }
         system
     }
 
-    /// Solves for the step to a residual of `forcing` relative to the gradient, or as far as it gets while `go_on` says so; `None` if rounding prevents a descent direction.
+    /// Solves for the step to a residual of `forcing` relative to the gradient, or as far as it gets before the fit is interrupted; `None` if
+    /// rounding prevents a descent direction.
     ///
     /// Early systems are easy for conjugate gradients and late ones are not: where the matrix can be factored at all, that
     /// takes over as soon as a system needed more products than a factorisation costs.
     pub(crate) fn solve(
         &mut self,
-        a: &Matrix<'_>,
+        a: &mut Matrix<'_>,
         grad: &[f64],
         forcing: f64,
-        rest: &Rest,
+        rest: &Accuracy,
         step: &mut [f64],
-        go_on: &mut dyn FnMut() -> bool,
     ) -> Option<Solve> {
-        if let Some(dense) = &mut self.dense {
-            if !dense.prepare(a, rest.roughly) {
-                return None;
-            }
-            if !dense.is_exact() {
-                step.fill(0.0);
-                let invert = |r: &[f64], out: &mut [f64]| dense.apply(a.risk, r, out);
-                let goal = |rho| rho * forcing * forcing;
-                let multiply = |v: &[f64], out: &mut [f64]| a.apply(v, out);
-                let small = |residual: &[f64]| rest.allows(a, residual);
-                let products = cg::solve(multiply, invert, negated(grad), goal, small, step, go_on).products;
-                return step.iter().all(|s| s.is_finite()).then_some(Solve { products });
-            }
-            dense.apply(a.risk, grad, step);
-            step.iter_mut().for_each(|s| *s = -*s);
-            return step.iter().all(|s| s.is_finite()).then_some(Solve { products: 0 });
-        }
-        let (mut products, mut good) = self.iterate(a, grad, forcing, rest, step, go_on)?;
+        let products = match &mut self.dense {
+            Some(dense) => solve_written_out(dense, a, grad, forcing, rest, step)?,
+            None => self.solve_iteratively(a, grad, forcing, rest, step)?,
+        };
+        step.iter().all(|s| s.is_finite()).then_some(Solve { products })
+    }
+
+    /// The same by conjugate gradients, with a better preconditioner for the next system where this one was hard; the number of products.
+    fn solve_iteratively(
+        &mut self,
+        a: &mut Matrix<'_>,
+        grad: &[f64],
+        forcing: f64,
+        rest: &Accuracy,
+        step: &mut [f64],
+    ) -> Option<usize> {
+        let (mut products, mut good) = self.iterate(a, grad, forcing, rest, step)?;
         let mut vain = 0;
-        if !good && self.early.take().is_some() {
+        if !good && self.kronecker.is_some() {
             vain = products;
-            let single = self.single.is_some();
-            self.active.iter_mut().for_each(|active| active.begin(a, vain, self.costs.product, single));
-            (products, good) = self.iterate(a, grad, forcing, rest, step, go_on)?;
+            self.begin_woodbury(a, vain);
+            (products, good) = self.iterate(a, grad, forcing, rest, step)?;
         }
-        if !good && self.active.as_mut().is_some_and(Active::distrust) {
-            products += self.iterate(a, grad, forcing, rest, step, go_on)?.0;
+        if !good && self.woodbury.as_mut().is_some_and(Woodbury::distrust) {
+            products += self.iterate(a, grad, forcing, rest, step)?.0;
         }
-        if let Some(early) = &mut self.early {
-            if !early.adapt(products) {
-                self.early = None;
-                let single = self.single.is_some();
-                self.active.iter_mut().for_each(|active| active.begin(a, products, self.costs.product, single));
+        if let Some(kronecker) = &mut self.kronecker {
+            if !kronecker.adapt(products) {
+                self.begin_woodbury(a, products);
             }
-            return step.iter().all(|s| s.is_finite()).then_some(Solve { products });
+            return Some(products);
         }
-        let more = self.active.as_mut().is_some_and(|active| active.adapt(a, products, self.costs.product, rest.easy));
-        // Products in single precision cost half as much. A better preconditioner is tried first.
-        let price = if self.single.is_some() { 0.5 } else { 1.0 };
-        if !more && price * products as f64 > self.costs.break_even() {
-            self.dense = Some(Dense::new(a.risk, self.costs.lump));
-            self.active = None;
-            self.single = None;
+        let more = self.woodbury.as_mut().is_some_and(|it| it.adapt(a, products, self.plan.product, rest.easy));
+        // A better preconditioner is tried first.
+        let price = if self.in_f32 { SYSTEM.single } else { 1.0 };
+        if !more && price * products as f64 > self.plan.break_even {
+            self.dense = Some(Dense::new(a.problem, self.plan.lumps));
+            self.woodbury = None;
+            self.in_f32 = a.rows.keep_f32(false);
         }
-        step.iter().all(|s| s.is_finite()).then_some(Solve { products: vain + products })
+        Some(vain + products)
+    }
+
+    /// Leaves the first preconditioner to the second, after so many products.
+    fn begin_woodbury(&mut self, a: &Matrix<'_>, products: usize) {
+        self.kronecker = None;
+        if let Some(woodbury) = &mut self.woodbury {
+            woodbury.begin(a, products, self.plan.product, self.in_f32);
+        }
     }
 
     /// gᵀA⁻¹g with the matrix of the last system, if that is at hand as a factor.
-    pub(crate) fn decrement(&self, risk: &Risk<'_>, grad: &[f64]) -> Option<f64> {
+    pub(crate) fn decrement(&self, problem: &Problem<'_>, grad: &[f64]) -> Option<f64> {
         let dense = self.dense.as_ref().filter(|dense| dense.is_exact() && dense.is_factored())?;
         let mut step = vec![0.0; grad.len()];
-        dense.apply(risk, grad, &mut step);
+        dense.apply(problem, grad, &mut step);
         Some(dot(grad, &step)).filter(|decrement| *decrement >= 0.0)
     }
 
     /// The last step led nowhere: if that was for want of digits, the next one shall have them. Whether it will have more.
     ///
     /// A preconditioner in single precision may even be indefinite: where the penalty is small, it is a tiny difference of large numbers.
-    pub(crate) fn distrust(&mut self) -> bool {
-        if self.early.take().is_some() {
+    pub(crate) fn distrust(&mut self, rows: &mut dyn Rows) -> bool {
+        if self.kronecker.take().is_some() {
             return true;
         }
         let dense = self.distrust_sums();
-        let active = self.active.as_mut().is_some_and(Active::distrust);
-        let single = self.single.take().is_some();
-        dense || active || single
+        let woodbury = self.woodbury.as_mut().is_some_and(Woodbury::distrust);
+        let in_f32 = std::mem::replace(&mut self.in_f32, false);
+        rows.keep_f32(false);
+        dense || woodbury || in_f32
     }
 
     /// The same for factored matrices alone.
@@ -198,41 +214,38 @@ impl System {
     /// Conjugate gradients with the preconditioner of the day; the number of products, and whether the preconditioner was good enough.
     fn iterate(
         &mut self,
-        a: &Matrix<'_>,
+        a: &mut Matrix<'_>,
         grad: &[f64],
         forcing: f64,
-        rest: &Rest,
+        rest: &Accuracy,
         step: &mut [f64],
-        go_on: &mut dyn FnMut() -> bool,
     ) -> Option<(usize, bool)> {
-        // Single precision need not meet the goal to the last digit.
-        const SLACK: f64 = 4.0;
-        // Where so many systems went well, one that asks for two digits is not checked. A bad step would only be a short one.
-        const USUAL: usize = 2;
-        let active = self.active.as_mut()?;
-        if rest.precise || !self.early.as_mut().is_some_and(|early| early.prepare(a)) {
-            self.early = None;
-            active.prepare(a, self.single.as_ref(), rest.precise);
+        let woodbury = self.woodbury.as_mut()?;
+        if rest.precise || !self.kronecker.as_mut().is_some_and(|kronecker| kronecker.prepare(a)) {
+            self.kronecker = None;
+            woodbury.prepare(a, self.in_f32, rest.precise);
         }
+        let matrix = &*a;
         step.fill(0.0);
         let mut residual = negated(grad);
         let shaky = Cell::new(false);
-        let early = &mut self.early;
-        let mut invert = |r: &[f64], out: &mut [f64]| match early {
-            Some(early) => shaky.set(!early.apply(a, r, out) || shaky.get()),
-            None => shaky.set(!active.apply(a, r, out) || shaky.get()),
+        let kronecker = &mut self.kronecker;
+        let mut invert = |r: &[f64], out: &mut [f64]| match kronecker {
+            Some(kronecker) => shaky.set(!kronecker.apply(matrix, r, out) || shaky.get()),
+            None => shaky.set(!woodbury.apply(matrix, r, out) || shaky.get()),
         };
-        let go_on = &mut || !shaky.get() && go_on();
-        let exact = |v: &[f64], out: &mut [f64]| a.apply(v, out);
+        let go_on = &mut || !shaky.get() && matrix.problem.heed.go_on();
+        let exact = |v: &[f64], out: &mut [f64]| matrix.apply(v, out);
         let goal = |rho| rho * forcing * forcing;
-        let small = |residual: &[f64]| rest.allows(a, residual);
-        let Some(single) = self.single.as_ref().filter(|_| !rest.precise) else {
-            let products = cg::solve(exact, invert, residual, goal, small, step, go_on).products;
+        let small = |residual: &[f64]| rest.allows(matrix, residual);
+        let most = SYSTEM.products;
+        if !self.in_f32 || rest.precise {
+            let products = conjugate_gradients(exact, invert, residual, goal, small, most, step, go_on).products;
             return Some((products, !shaky.get()));
-        };
-        let multiply = |v: &[f64], out: &mut [f64]| single.apply(a, v, out);
-        let rough = cg::solve(multiply, &mut invert, residual.clone(), goal, |_| true, step, go_on);
-        if shaky.get() || (self.trusted >= USUAL && forcing >= 1e-2) {
+        }
+        let multiply = |v: &[f64], out: &mut [f64]| matrix.apply_f32(v, out);
+        let rough = conjugate_gradients(multiply, &mut invert, residual.clone(), goal, |_| true, most, step, go_on);
+        if shaky.get() || (self.trusted >= SYSTEM.usual && forcing >= SYSTEM.two_digits) {
             return Some((rough.products, !shaky.get()));
         }
         let mut product = vec![0.0; step.len()];
@@ -244,87 +257,46 @@ impl System {
             step.fill(0.0);
             residual = negated(grad);
         }
-        let mended = cg::solve(exact, invert, residual, |_| SLACK * rough.goal, small, step, go_on);
+        let looser = |_| SYSTEM.slack * rough.goal;
+        let mended = conjugate_gradients(exact, invert, residual, looser, small, most, step, go_on);
         if shaky.get() {
             return Some((rough.products + 1 + mended.products, false));
         }
         self.trusted = if mended.products == 0 { self.trusted + 1 } else { 0 };
         if 2 * mended.products > rough.products {
-            self.single = None;
+            self.in_f32 = a.rows.keep_f32(false);
         }
         Some((rough.products + 1 + mended.products, true))
     }
 }
 
-/// Whether there are so many more rows than parameters that room beside the data would be missed.
-fn many_rows(risk: &Risk<'_>) -> bool {
-    risk.x.rows() > 8 * risk.weights_len()
+/// Solves with the matrix that is written out, as a factor or where that is not exact as a preconditioner; the number of products.
+fn solve_written_out(
+    dense: &mut Dense,
+    a: &mut Matrix<'_>,
+    grad: &[f64],
+    forcing: f64,
+    rest: &Accuracy,
+    step: &mut [f64],
+) -> Option<usize> {
+    if !dense.prepare(a, rest.roughly) {
+        return None;
+    }
+    if dense.is_exact() {
+        dense.apply(a.problem, grad, step);
+        step.iter_mut().for_each(|s| *s = -*s);
+        return Some(0);
+    }
+    step.fill(0.0);
+    let invert = |r: &[f64], out: &mut [f64]| dense.apply(a.problem, r, out);
+    let multiply = |v: &[f64], out: &mut [f64]| a.apply(v, out);
+    let goal = |rho| rho * forcing * forcing;
+    let small = |residual: &[f64]| rest.allows(a, residual);
+    let go_on = &mut || a.problem.heed.go_on();
+    let most = SYSTEM.products;
+    Some(conjugate_gradients(multiply, invert, negated(grad), goal, small, most, step, go_on).products)
 }
 
 fn negated(grad: &[f64]) -> Vec<f64> {
     grad.iter().map(|g| -g).collect()
-}
-
-/// Whether it pays to treat the heaviest pairs of classes of single rows on their own. Their weights must be positive, or what is left
-/// would not be, and few must carry most of it. Kinks see to that, softmax spreads its weight over all rows.
-fn heavy_pairs_stand_out(risk: &Risk<'_>) -> bool {
-    match risk.loss.shape() {
-        Shape::Star => true,
-        Shape::Simplex => !spreads_weight(risk),
-        Shape::SimplexAndLine | Shape::Dense => false,
-    }
-}
-
-/// Whether all rows carry weight and none stand out, as with softmax, which has no kinks.
-fn spreads_weight(risk: &Risk<'_>) -> bool {
-    risk.loss.shape() == Shape::Simplex && risk.loss.dual_len(risk.classes) == 0
-}
-
-/// Rough costs in flops that decide between the ways to go.
-struct Costs {
-    /// Forming and factoring the matrix; infinite where it cannot be done.
-    factored: f64,
-    /// One product with the matrix.
-    product: f64,
-    /// How many flops of forming and factoring cost as much as one of a product, with its share of the preconditioner.
-    speed: f64,
-    /// Forming costs more than half of factoring, so that it pays to form only what matters.
-    lump: bool,
-}
-
-impl Costs {
-    fn of(risk: &Risk<'_>) -> Self {
-        let (n, c, d) = (risk.x.rows() as f64, risk.classes as f64, risk.x.cols() as f64);
-        let pairs_per_row = if risk.loss.shape() == Shape::Star { c - 1.0 } else { c * (c - 1.0) / 2.0 };
-        let size = (d + 1.0) * (c - 1.0);
-        let possible = risk.loss.shift_invariant() && risk.penalty.centre_is_mean() && 8.0 * size * size < 2e9;
-        let (form, factor) = (n * pairs_per_row * (d + 1.0).powi(2), size.powi(3) / 3.0);
-        Self {
-            factored: if possible { form + factor } else { f64::INFINITY },
-            speed: if spreads_weight(risk) { (d / 40.0).clamp(1.0, 6.0) } else { 6.0 },
-            lump: size > 500.0 && form > 0.5 * factor,
-            product: 4.0 * risk.x.stored() as f64 * c + 8.0 * n * c + 4.0 * c * c * d,
-        }
-    }
-
-    /// The number of products that cost as much as a factorisation.
-    ///
-    /// Flops of a factorisation run about three times as fast, and applying the preconditioner doubles the price of a product. Not so with
-    /// softmax: without heavy entries there is little to apply, and each pair of classes takes all rows, weighted anew. Where rows are
-    /// short that is hardly faster than products are: 1.1 times, flop for flop, with the 34 features of dermatology, and 1.5 times with the
-    /// 64 of optdigits.
-    fn break_even(&self) -> f64 {
-        self.factored / (self.speed * self.product)
-    }
-
-    /// Whether a factorisation costs so little that products are not even tried.
-    fn is_small(&self) -> bool {
-        self.factored < 18.0 * self.product
-    }
-}
-
-/// Whether Newton is expected to need less time than L-BFGS. It takes some 20 systems of 20 products (or a factorisation each), L-BFGS
-/// thousands of evaluations, so only memory speaks against it: kinked penalties keep d numbers per class pair.
-pub(crate) fn newton_is_cheaper(risk: &Risk<'_>) -> bool {
-    risk.penalty.dual_len(risk.x.cols(), risk.classes) < 100_000_000
 }

@@ -1,0 +1,314 @@
+//! The curvature of all rows written out, pair of classes by pair of classes.
+//!
+//! With a shift-invariant loss the Newton matrix is a graph Laplacian over the classes, one d×d block `Σᵢ hᵢ(k,l) x̃ᵢx̃ᵢᵀ` per pair. Which way
+//! to the blocks is fastest depends on how long rows are and whether their products can be kept.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::class_sums::ClassSums;
+use super::entries::nth_largest;
+use super::in_memory::Curved;
+use super::outer::OuterProducts;
+use super::packed::{PackedSums, SharedProducts, fit_into_cache};
+use super::tuning::ENGINE;
+use super::{AddBlock, ClassPair, WriteOut};
+use crate::features::Window;
+use crate::lanes::Lanes;
+use crate::linalg::{axpy, largest, vectorised};
+use crate::loss::Shape;
+use crate::penalty::pairs;
+use crate::risk::Risk;
+
+/// Rows by class and sums over them, kept between steps.
+pub(super) struct WrittenOut {
+    width: usize,
+    /// Rows of each class.
+    members: Vec<Vec<u32>>,
+    /// Mean x̃x̃ᵀ of each class (lower triangles), where light rows are lumped together; empty where nothing is left out.
+    means: Vec<Vec<f64>>,
+    /// One per class; empty where pairs are formed one by one.
+    sums: Vec<ClassSums>,
+    /// Whether the sums come from products that are kept; in either precision, made when they are first asked for.
+    kept: bool,
+    single: Option<PackedSums<f32>>,
+    double: Option<PackedSums<f64>>,
+}
+
+impl WrittenOut {
+    /// With `lump`, only the heaviest entries are written out one by one; the others enter as the mean outer product of their class.
+    pub(super) fn new(risk: &Risk<'_>, lump: bool) -> Self {
+        let mut members = vec![Vec::new(); risk.problem.classes];
+        risk.y.iter().enumerate().for_each(|(i, k)| members[*k as usize].push(i as u32));
+        let width = risk.problem.width();
+        let means = if lump { means(risk, &members, width) } else { Vec::new() };
+        let by_class = means.is_empty() && risk.problem.loss.shape() == Shape::Star && width <= ENGINE.by_class;
+        let sums = members.iter().filter(|_| by_class).map(|_| ClassSums::default()).collect();
+        let kept = by_class && width > 0 && fit_into_cache(width, risk.x.rows());
+        Self { width, members, means, sums, kept, single: None, double: None }
+    }
+
+    /// The same for rows that are asked once: products of them are not worth keeping.
+    pub(super) fn once(risk: &Risk<'_>, lump: bool) -> Self {
+        Self { kept: false, ..Self::new(risk, lump) }
+    }
+
+    pub(super) fn is_lumped(&self) -> bool {
+        !self.means.is_empty()
+    }
+
+    /// Gives the blocks of all pairs; whether they come from sums in single precision.
+    pub(super) fn blocks(&mut self, a: &Curved<'_>, how: WriteOut, add: &mut AddBlock<'_>) -> bool {
+        let mut cut = ENGINE.negligible * a.h.iter().copied().fold(0.0, f64::max);
+        if let Some(most) = how.heaviest {
+            cut = cut.max(nth_largest(a.h.to_vec(), most));
+        }
+        if self.sums.is_empty() {
+            self.pairs_one_by_one(a, cut, add);
+        } else if self.kept {
+            self.by_kept_products(a, how.roughly, add);
+            return how.roughly;
+        } else {
+            self.by_classes(a, cut, add);
+        }
+        false
+    }
+
+    /// The blocks of all pairs, one by one.
+    fn pairs_one_by_one(&self, a: &Curved<'_>, cut: f64, add: &mut AddBlock<'_>) {
+        let (c, width) = (a.risk.problem.classes, self.width);
+        let mut list = Vec::new();
+        pairs(c, |number, first, second| list.push(ClassPair { number, first, second }));
+        // Pairs of wrong classes can weigh on each other with either sign.
+        let passes = if a.shape != Shape::Star && a.shape.pairs_are_positive() { 1 } else { 2 };
+        let totals: Vec<f64> = match a.shape {
+            Shape::Star => Vec::new(),
+            shape => a.h.chunks_exact(shape.len(c)).map(|h| shape.total(h)).collect(),
+        };
+        // Light rows that are not lumped are only left out.
+        let columns = (a.shape == Shape::Simplex && !self.is_lumped()).then(|| SimplexColumns::new(a, &totals));
+        let lists = Lists { members: &self.members, totals: &totals, columns: columns.as_ref() };
+        // In batches, to bound the memory of finished blocks.
+        for batch in list.chunks(16).take_while(|_| a.risk.problem.heed.go_on()) {
+            let mut blocks: Vec<PairBlock> =
+                batch.iter().map(|pair| PairBlock::new(pair.first, pair.second, c, width)).collect();
+            for pass in 0..passes {
+                let mut feed = |x: &Window<'_>| {
+                    let feed = |block: &mut PairBlock| block.add(a, &lists, pass, x, cut);
+                    if self.is_small(a) {
+                        blocks.iter_mut().for_each(feed);
+                    } else {
+                        blocks.par_iter_mut().for_each(feed);
+                    }
+                };
+                if self.is_lumped() {
+                    // Few rows count one by one.
+                    feed(&a.risk.x.whole());
+                } else {
+                    a.risk.x.for_each_window(feed);
+                }
+            }
+            for (pair, sum) in batch.iter().zip(blocks) {
+                let light = sum.light;
+                let mut block = sum.sum.into_block();
+                let lumps = light.iter().zip(&self.means).filter(|(light, _)| **light > 0.0);
+                lumps.for_each(|(light, mean)| axpy(*light, mean, &mut block));
+                add(*pair, &mut block, width);
+            }
+        }
+    }
+
+    /// The same from the sums of each class, where rows are narrow.
+    fn by_classes(&mut self, a: &Curved<'_>, cut: f64, add: &mut AddBlock<'_>) {
+        let (c, width, stride) = (a.risk.problem.classes, self.width, ClassSums::stride(self.width));
+        let (small, members) = (self.is_small(a), &self.members);
+        let each = |sums: &mut [ClassSums], work: &(dyn Fn(usize, &mut ClassSums) + Sync)| {
+            if small {
+                sums.iter_mut().enumerate().for_each(|(k, sums)| work(k, sums));
+            } else {
+                sums.par_iter_mut().enumerate().for_each(|(k, sums)| work(k, sums));
+            }
+        };
+        let sums = &mut self.sums;
+        each(sums, &|k, sums| sums.begin(c, k, width));
+        a.risk.x.for_each_window(|x| each(sums, &|k, sums| sums.feed(a, x, &members[k], cut)));
+        each(sums, &|_, sums| sums.end(c));
+        pairs(c, |number, k, l| {
+            let (before, after) = self.sums.split_at_mut(l);
+            let (block, other) = (before[k].of(l), after[0].of(k));
+            axpy(1.0, other, block);
+            add(ClassPair { number, first: k, second: l }, block, stride);
+        });
+    }
+
+    /// The same from products that are kept.
+    fn by_kept_products(&mut self, a: &Curved<'_>, roughly: bool, add: &mut AddBlock<'_>) {
+        let (alone, shared) = (self.is_small(a), a.risk.shared);
+        let Self { members, single, double, width, .. } = self;
+        if roughly {
+            let make = || PackedSums::new(a.risk, members, *width, shared.map(SharedProducts::single));
+            from_packed(single.get_or_insert_with(make), a, members, *width, alone, add);
+        } else {
+            let make = || PackedSums::new(a.risk, members, *width, shared.map(SharedProducts::double));
+            from_packed(double.get_or_insert_with(make), a, members, *width, alone, add);
+        }
+    }
+
+    /// Whether a second thread would cost more than it saves.
+    fn is_small(&self, a: &Curved<'_>) -> bool {
+        self.width * a.risk.x.rows() < 1 << 14
+    }
+}
+
+/// The blocks of all pairs, from sums of either precision.
+fn from_packed<T: Lanes>(
+    sums: &mut PackedSums<T>,
+    a: &Curved<'_>,
+    members: &[Vec<u32>],
+    width: usize,
+    alone: bool,
+    add: &mut AddBlock<'_>,
+) {
+    sums.fill(a, members, alone);
+    let mut block = vec![0.0; width * width];
+    pairs(a.risk.problem.classes, |number, first, second| {
+        sums.write_pair(first, second, width, &mut block);
+        add(ClassPair { number, first, second }, &mut block, width);
+    });
+}
+
+/// The mean x̃x̃ᵀ of the rows of each class.
+fn means(risk: &Risk<'_>, members: &[Vec<u32>], width: usize) -> Vec<Vec<f64>> {
+    let mut sums: Vec<OuterProducts> = members.iter().map(|_| OuterProducts::new(width)).collect();
+    risk.x.for_each_window(|x| {
+        sums.par_iter_mut().zip(members).for_each(|(sum, rows)| {
+            let scale = (1.0 / rows.len() as f64).sqrt();
+            x.of(rows).iter().for_each(|&i| sum.push(risk, x, i as usize, scale));
+            sum.settle(risk, x);
+        });
+    });
+    sums.into_par_iter().map(OuterProducts::into_block).collect()
+}
+
+/// The part of E of one pair that comes from rows: lower triangle, column-major width×width.
+struct PairBlock {
+    k: usize,
+    l: usize,
+    sum: OuterProducts,
+    /// The weights of rows that were left out, by their class.
+    light: Vec<f64>,
+}
+
+impl PairBlock {
+    fn new(k: usize, l: usize, classes: usize, width: usize) -> Self {
+        Self { k, l, sum: OuterProducts::new(width), light: vec![0.0; classes] }
+    }
+
+    /// Adds the rows of a window. Two passes: over the members of either class, or for weights of either sign.
+    fn add(&mut self, a: &Curved<'_>, lists: &Lists<'_>, pass: usize, x: &Window<'_>, cut: f64) {
+        let (c, k, l) = (a.risk.problem.classes, self.k, self.l);
+        if a.shape == Shape::Star {
+            let (own, other) = if pass == 0 { (k, l) } else { (l, k) };
+            for &i in x.of(&lists.members[own]) {
+                let weight = a.h[i as usize * c + other];
+                if weight > cut {
+                    self.sum.push(a.risk, x, i as usize, weight.sqrt());
+                } else {
+                    self.light[own] += weight;
+                }
+            }
+            return self.sum.settle(a.risk, x);
+        }
+        let sign = if pass == 0 { 1.0 } else { -1.0 };
+        if sign != self.sum.sign {
+            self.sum.finish();
+            self.sum.sign = sign;
+        }
+        if let Some(columns) = lists.columns {
+            self.add_heavy(a, columns, x, cut);
+            return self.sum.settle(a.risk, x);
+        }
+        let len = a.shape.len(c);
+        for i in x.rows() {
+            let y = a.risk.y[i] as usize;
+            let weight = sign * a.shape.pair(&a.h[i * len..(i + 1) * len], lists.totals[i], y, k, l);
+            if weight > cut {
+                self.sum.push(a.risk, x, i, weight.sqrt());
+            } else {
+                self.light[y] += weight;
+            }
+        }
+        self.sum.settle(a.risk, x);
+    }
+
+    /// The rows of a simplex that weigh more than the cut, found by looking at many at a time. With kinks they are few.
+    fn add_heavy(&mut self, a: &Curved<'_>, columns: &SimplexColumns, x: &Window<'_>, cut: f64) {
+        const ROWS: usize = 64;
+        let start = x.rows().start;
+        let (weights, shares) = columns.pair(self.k, self.l, x.rows());
+        let mut room = [0.0; ROWS];
+        for (part, (weights, shares)) in weights.chunks(ROWS).zip(shares.chunks(ROWS)).enumerate() {
+            let products = &mut room[..weights.len()];
+            let mut top = 0.0;
+            vectorised(
+                #[inline(always)]
+                || {
+                    for (product, (weight, share)) in products.iter_mut().zip(weights.iter().zip(shares)) {
+                        *product = weight * share;
+                    }
+                    top = largest(products);
+                },
+            );
+            if top > cut {
+                for (at, weight) in products.iter().enumerate().filter(|(_, weight)| **weight > cut) {
+                    self.sum.push(a.risk, x, start + part * ROWS + at, weight.sqrt());
+                }
+            }
+        }
+    }
+}
+
+/// What is known of rows before their pairs are added.
+struct Lists<'a> {
+    /// The rows of every class.
+    members: &'a [Vec<u32>],
+    /// [`Shape::total`] of every row; for stars none.
+    totals: &'a [f64],
+    /// For simplices, unless light rows are lumped.
+    columns: Option<&'a SimplexColumns>,
+}
+
+/// The weights of simplices by classes, and their shares in the totals of rows.
+struct SimplexColumns {
+    rows: usize,
+    weights: Vec<f64>,
+    shares: Vec<f64>,
+}
+
+impl SimplexColumns {
+    fn new(a: &Curved<'_>, totals: &[f64]) -> Self {
+        // So many rows at a time that what is read and written stays in the cache.
+        const ROWS: usize = 64;
+        let (rows, c) = (totals.len(), a.risk.problem.classes);
+        let (mut weights, mut shares) = (vec![0.0; rows * c], vec![0.0; rows * c]);
+        for start in (0..rows).step_by(ROWS) {
+            let end = (start + ROWS).min(rows);
+            for k in 0..c {
+                let place = k * rows + start..k * rows + end;
+                let numbers = weights[place.clone()].iter_mut().zip(&mut shares[place]);
+                for (i, (weight, share)) in (start..end).zip(numbers) {
+                    *weight = a.h[i * c + k];
+                    *share = *weight / totals[i];
+                }
+            }
+        }
+        Self { rows, weights, shares }
+    }
+
+    /// The weights of one class and the shares of another in some rows.
+    fn pair(&self, k: usize, l: usize, rows: Range<usize>) -> (&[f64], &[f64]) {
+        let place = |class: usize| class * self.rows + rows.start..class * self.rows + rows.end;
+        (&self.weights[place(k)], &self.shares[place(l)])
+    }
+}
