@@ -112,6 +112,10 @@ pub(crate) fn oriented(array: Array, samples: Option<usize>, features: Option<us
 
 /// The transpose of a row-major matrix.
 pub(crate) fn turned<T: Copy>(values: &[T], rows: usize, cols: usize) -> Vec<T> {
+    // Of a matrix without numbers the larger side is just a number in a header: to count up to it may take forever.
+    if values.is_empty() {
+        return Vec::new();
+    }
     (0..cols).flat_map(|j| (0..rows).map(move |i| values[i * cols + j])).collect()
 }
 

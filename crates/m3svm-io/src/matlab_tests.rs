@@ -133,6 +133,16 @@ fn broken_files_are_named() {
 }
 
 #[test]
+fn nothing_is_counted_that_is_not_there() {
+    let y = element("y", 6, 9, &[2, 1], &doubles(&[1.0, 2.0]));
+    // As an unsigned number the negative one is near 2^64.
+    for dims in [[-1, 0], [0, -1], [i32::MAX, 0], [0, i32::MAX]] {
+        parse(file(&[element("X", 6, 9, &dims, &[]), y.clone()])).unwrap_err();
+        parse(file(&[y.clone(), element("more", 6, 9, &dims, &[])])).unwrap_err();
+    }
+}
+
+#[test]
 fn labels_must_be_there_or_be_named() {
     let x = element("X", 6, 9, &[2, 2], &doubles(&[1.0, 2.0, 3.0, 4.0]));
     let text = element("Y", 4, 4, &[1, 1], &[65, 0]);
