@@ -47,6 +47,19 @@ fn asked(again: &str) {
     }
 }
 
+/// A file that reaches the limit of its size (`ulimit -f`) is an error of the writing, which keeps what it can; by default
+/// the signal that comes with it would end the program first.
+#[cfg(unix)]
+pub(crate) fn survive_limits() -> anyhow::Result<()> {
+    signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Default::default())?;
+    Ok(())
+}
+
+#[cfg(not(unix))]
+pub(crate) fn survive_limits() -> anyhow::Result<()> {
+    Ok(())
+}
+
 #[cfg(unix)]
 fn listen() -> anyhow::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};

@@ -34,6 +34,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
     if cli.quiet {
         report::be_quiet();
     }
+    interrupt::survive_limits()?;
     m3svm::memory::set_budget(cli.memory);
     let command = || match &cli.command {
         Command::Demo => commands::demo::run(),

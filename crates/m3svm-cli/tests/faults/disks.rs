@@ -9,9 +9,9 @@ use m3svm::Model;
 use crate::Random;
 use crate::lab::{Lab, names, said};
 
-/// Files may not grow beyond so many blocks of 512 bytes; the program hears of it like of a full disk.
+/// Files may not grow beyond so many blocks of 512 bytes; the program takes it like a full disk, not for its end.
 fn limit(blocks: usize) -> String {
-    format!("trap '' XFSZ; ulimit -f {blocks}")
+    format!("ulimit -f {blocks}")
 }
 
 /// The model of an output that could not be written is where the error says, or there was no room for it anywhere.
