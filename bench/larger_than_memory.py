@@ -1,11 +1,17 @@
 #!/usr/bin/env python3
-"""Data of ten times the memory budget against the same data without a budget.
+"""Data larger than the memory budget against the same data without a budget.
 
-Repeats the rows of a CSV file with noise until they take FACTOR times the budget (as numbers of 8 bytes), writes them as several CSV
-files, and trains twice: with `--memory`, where rows pass by on disk, and without. Times are those of processors, reading and decoding included; peak
-memory is what the system says of the process (`VmHWM`), so this is for Linux.
+DATA is one of
+
+* a CSV file, whose rows are repeated with noise until they take FACTOR times the budget (as numbers of 8 bytes),
+* a folder with the images of MNIST or Fashion-MNIST (`train-images-idx3-ubyte.gz`), as they are,
+* `made:ROWSxFEATURESxCLASSES`, clouds that overlap.
+
+It is written as several CSV files and trained on twice: with `--memory`, where rows pass by on disk, and without. Times are those of processors, reading
+and decoding included; peak memory is what the system says of the process (`VmHWM`), so this is for Linux.
 
     python3 bench/larger_than_memory.py DATA.csv --program target/release/m3svm --memory 64MB
+    python3 bench/larger_than_memory.py mnist --program target/release/m3svm --memory 200MB
 """
 
 import argparse
@@ -14,6 +20,7 @@ import gzip
 import json
 import os
 import random
+import struct
 import subprocess
 import sys
 import tempfile
@@ -38,7 +45,27 @@ def rows_of(path):
         return rows[0], rows[1:]
 
 
-def write(path, factor, budget, folder, parts=8):
+class Parts:
+    """A table in several CSV files."""
+
+    def __init__(self, folder, header, rows, parts=8):
+        self.folder, self.header, self.rows, self.parts = folder, header, rows, parts
+        self.written, self.file = 0, None
+
+    def add(self, line):
+        if self.written * self.parts // self.rows != (self.written - 1) * self.parts // self.rows:
+            self.close()
+            self.file = open(os.path.join(self.folder, f"part-{self.written * self.parts // self.rows:03}.csv"), "w")
+            self.file.write(",".join(self.header) + "\n")
+        self.file.write(line + "\n")
+        self.written += 1
+
+    def close(self):
+        if self.file:
+            self.file.close()
+
+
+def repeated(path, count, folder):
     """Rows in order of their label, as the worst of files would have them; the share of the spread that noise adds is 0.1."""
     header, rows = rows_of(path)
     label = len(header) - 1
@@ -47,24 +74,49 @@ def write(path, factor, budget, folder, parts=8):
     for column in zip(*features):
         mean = sum(column) / len(column)
         spread.append((sum((v - mean) ** 2 for v in column) / len(column)) ** 0.5)
-    count = factor * budget // (8 * label)
+    count //= 8 * label
     rng = random.Random(0)
-    order = sorted(range(len(rows)), key=lambda i: rows[i][label])
     each = -(-count // len(rows))
-    written, at = 0, None
-    for number, i in enumerate(order):
+    parts = Parts(folder, header, each * len(rows))
+    for i in sorted(range(len(rows)), key=lambda i: rows[i][label]):
         for _ in range(each):
-            part = written * parts // (each * len(rows))
-            if at is None or part != at[0]:
-                if at:
-                    at[1].close()
-                at = (part, open(os.path.join(folder, f"part-{part:03}.csv"), "w"))
-                at[1].write(",".join(header) + "\n")
             values = (v + 0.1 * s * rng.gauss(0, 1) for v, s in zip(features[i], spread))
-            at[1].write(",".join(f"{v:.6g}" for v in values) + f",{rows[i][label]}\n")
-            written += 1
-    at[1].close()
-    return written, label
+            parts.add(",".join(f"{v:.6g}" for v in values) + f",{rows[i][label]}")
+    parts.close()
+    return parts.written, label
+
+
+def images(path, folder):
+    """Images as they are, in their own order."""
+    with gzip.open(os.path.join(path, "train-images-idx3-ubyte.gz")) as file:
+        _, count, rows, columns = struct.unpack(">IIII", file.read(16))
+        pixels = file.read()
+    with gzip.open(os.path.join(path, "train-labels-idx1-ubyte.gz")) as file:
+        labels = file.read()[8:]
+    d, text = rows * columns, [str(i) for i in range(256)]
+    parts = Parts(folder, [f"x{j}" for j in range(d)] + ["label"], count)
+    for i in range(count):
+        parts.add(",".join(text[v] for v in pixels[i * d : (i + 1) * d]) + f",{labels[i]}")
+    parts.close()
+    return count, d
+
+
+def clouds(count, d, classes, folder):
+    """A cloud around a centre per class, so near to each other that many rows are on the wrong side."""
+    rng = random.Random(0)
+    centres = [[rng.gauss(0, 0.3) for _ in range(d)] for _ in range(classes)]
+    parts = Parts(folder, [f"x{j}" for j in range(d)] + ["label"], count)
+    for _ in range(count):
+        label = rng.randrange(classes)
+        parts.add(",".join(f"{v + rng.gauss(0, 1):.4g}" for v in centres[label]) + f",{label}")
+    parts.close()
+    return count, d
+
+
+def write(data, bytes_wanted, folder):
+    if data.startswith("made:"):
+        return clouds(*map(int, data[5:].split("x")), folder)
+    return images(data, folder) if os.path.isdir(data) else repeated(data, bytes_wanted, folder)
 
 
 def peak_of(pid, found):
@@ -106,9 +158,9 @@ def main():
     parser.add_argument("--options", default="--tol 1e-6 --threads 1")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=".") as folder:
-        rows, features = write(args.data, args.factor, bytes_of(args.memory), folder)
+        rows, features = write(args.data, args.factor * bytes_of(args.memory), folder)
         common = [args.program, "train", folder, "--json", *args.options.split()]
-        print(f"{rows} rows, {features} features, budget {args.memory}, {args.options}")
+        print(f"{os.path.basename(args.data)}: {rows} rows, {features} features, budget {args.memory}, {args.options}")
         found = {}
         for name, more in [("streamed", ["--memory", args.memory]), ("in memory", [])]:
             model, seconds, processor, peak = run(common + more)

@@ -172,6 +172,7 @@ fn certificate(model: &Model) -> Vec<(&'static str, String)> {
         facts.push(("problems", format!("{} of two classes; numbers are their sums", training.problems)));
     }
     facts.push(("iterations", training.iterations.to_string()));
+    facts.extend(training.passes.map(|passes| ("passes over all rows", passes.to_string())));
     facts.push(("evaluations of the loss", training.evaluations.to_string()));
     facts.extend(training.seconds.map(|seconds| ("seconds", digits(seconds, 2))));
     facts.push(("ended", stop.into()));

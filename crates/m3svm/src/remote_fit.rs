@@ -21,6 +21,8 @@ use crate::streamed_fit::{SAMPLE_ROWS, SAMPLE_TOL, check_passes, passing_solver}
 
 /// Most bytes that one part sends for the written-out matrix.
 const LARGEST_MATRIX: u64 = 32 << 20;
+/// What a round costs besides the answer, in multiply-adds: 0.1 s of one core.
+const ROUND: f64 = 1e9;
 /// Most bytes of rows that come as a sample, and the share of all rows that is worth solving on one machine first.
 const LARGEST_SAMPLE: u64 = 64 << 20;
 const SAMPLE_SHARE: f64 = 0.1;
@@ -131,7 +133,8 @@ impl RemoteFit<'_> {
         let limits = Limits { tol: spec.tol, max_iter, seed: spec.seed, proof: true };
         let width = problem.width() as u64;
         let matrix = 4 * width * (width + 1) * (c * (c - 1) / 2) as u64;
-        let sizes = Sizes { writes_out: matrix <= LARGEST_MATRIX, ..sizes };
+        let matrix_room = if matrix <= LARGEST_MATRIX { f64::INFINITY } else { 0.0 };
+        let sizes = Sizes { matrix_room, pass: ROUND, ..sizes };
         let mut rows = RemoteRows::new(&problem, self.carrier, setup, sizes, &stats);
         let start = match warm {
             Some(model) => Ok(model.start_for(d, &self.classes, &scaler, spec)?),
@@ -214,7 +217,7 @@ fn start(problem: &Problem<'_>, rows: &RemoteRows<'_>, limits: &Limits, interrup
     let per_row = memory::numbers(sizes.stored / sizes.rows.max(1) + 1, 2);
     let most = (LARGEST_SAMPLE / per_row.max(1)) as f64;
     let share = SAMPLE_SHARE.min(most / sizes.rows as f64);
-    if share * (sizes.rows as f64) < (SAMPLE_ROWS * problem.width()) as f64 {
+    if share * (sizes.rows as f64) < (SAMPLE_ROWS * problem.dim()) as f64 {
         return Ok(origin);
     }
     let Some(sample) = rows.sample(share, limits.seed) else { return Err(Error::Interrupted) };

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use crate::dataset::Dataset;
-use crate::engine::{Rows, Streamed};
+use crate::engine::{InMemory, Rows, Sizes, Streamed, StreamedRoom};
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::memory;
@@ -35,7 +35,7 @@ const SAMPLE: u64 = 4;
 const COPIES: usize = 8;
 /// How near the optimum of a sample is worth looking for, next to how far it is from that of all rows.
 pub(crate) const SAMPLE_TOL: f64 = 1e-3;
-/// Fewer rows of a sample per parameter of a class say too little.
+/// Fewer rows of a sample per parameter say too little: its systems are as large as those of all rows.
 pub(crate) const SAMPLE_ROWS: usize = 4;
 
 /// How rows are to be had for a fit that may be larger than memory.
@@ -190,10 +190,8 @@ impl Fit {
             Some(start) => start,
             None => self.start(&problem, cache, &view, &limits, interrupt, passes)?,
         };
-        // Half of the memory for what belongs to rows, a quarter for the matrix and its factor.
-        let size = problem.width() * classes;
-        let matrix = memory::numbers(size, 2 * size);
-        let mut rows = Streamed::new(&problem, cache, view, self.memory / 2, matrix <= self.memory / 4)?;
+        let room = StreamedRoom::of(self.memory, &problem, cache);
+        let mut rows = Streamed::new(&problem, cache, view, room)?;
         let mut watch = |at: &Progress| interrupt.report(at);
         let found = match penalty.separable() {
             Some(_) => Proximal {}.walk(&problem, &mut rows, start, &limits, &mut watch),
@@ -221,10 +219,10 @@ impl Fit {
     ) -> Result<Vec<f64>> {
         let (c, shape, origin) = (problem.classes, problem.loss.shape(), vec![0.0; problem.dim()]);
         let kept = 3 * c + problem.loss.dual_len(c) + shape.len(c);
-        // Features may be copied once more, in single precision.
-        let per_row = 12 * cache.stored() / cache.rows().max(1) + 8 * kept;
+        let value = if cache.is_sparse() { 8 } else { 4 };
+        let per_row = value * cache.stored() / cache.rows().max(1) + 8 * kept;
         let count = ((self.memory / SAMPLE) as usize / per_row.max(1)).min(cache.rows() / 4);
-        if count < SAMPLE_ROWS * problem.width() {
+        if count < SAMPLE_ROWS * problem.dim() {
             return Ok(origin);
         }
         *passes += 1;
@@ -237,7 +235,16 @@ impl Fit {
         let risk = Risk::from_parts(&sample.x, &sample.y, c, weights, loss, penalty, epsilon, intercept).heeding(heed);
         let limits = Limits { tol: SAMPLE_TOL.max(limits.tol), proof: false, ..*limits };
         let report = &mut |at: &Progress| interrupt.report(&Progress { inner: true, relative_gap: None, ..*at });
-        match AnySolver::Auto.minimize(&risk, origin.clone(), &limits, report) {
+        let found = match passing_solver_of(penalty) {
+            AnySolver::Newton(newton) => {
+                let mut rows = InMemory::new(&risk);
+                let matrix_room = (self.memory / SAMPLE) as f64;
+                let system = SystemPlan::of(&risk.problem, &Sizes { matrix_room, ..rows.sizes() });
+                newton.walk(&risk.problem, &mut rows, system, origin.clone(), &limits, report)
+            }
+            other => other.minimize(&risk, origin.clone(), &limits, report),
+        };
+        match found {
             Ok(found) => Ok(found.theta),
             // All rows together may be better behaved.
             Err(Error::Diverged { .. }) => Ok(origin),
@@ -283,7 +290,11 @@ const VECTORS: usize = 14;
 
 /// Who minimises what is asked in passes.
 pub(crate) fn passing_solver(spec: &Spec) -> AnySolver {
-    match spec.penalty.as_dyn().separable() {
+    passing_solver_of(spec.penalty.as_dyn())
+}
+
+fn passing_solver_of(penalty: &dyn Penalty) -> AnySolver {
+    match penalty.separable() {
         Some(_) => AnySolver::Proximal(Proximal {}),
         None => AnySolver::Newton(Newton {}),
     }

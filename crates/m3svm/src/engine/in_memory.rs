@@ -260,7 +260,7 @@ impl Rows for InMemory<'_> {
     }
 
     fn blocks(&mut self, how: WriteOut, add: &mut AddBlock<'_>) -> bool {
-        let lump = how.heaviest.is_some();
+        let lump = how.heaviest.is_some() && how.lumps;
         let mut written = self.written.take().filter(|written| written.is_lumped() == lump);
         let blocks = written.get_or_insert_with(|| WrittenOut::new(&self.risk, lump));
         let is_rough = blocks.blocks(&self.curved(), how, add);

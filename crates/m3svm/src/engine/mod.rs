@@ -7,7 +7,6 @@
 //! Everything that is asked is a sum over rows, or changes each row on its own, so that parts of the rows can answer side by side and their answers
 //! be added in order; the tests do that with a few parts of one matrix.
 
-mod block_sums;
 mod class_curvature;
 mod class_sums;
 mod coordinate;
@@ -39,9 +38,10 @@ pub(crate) use packed::SharedProducts;
 pub(crate) use remote::{PackedNumbers, PartSample, PartSetup, RemoteRows};
 pub use remote::{PartCarrier, RowPart};
 pub(crate) use shift::Shifted;
-pub(crate) use streamed::Streamed;
+pub(crate) use streamed::{Streamed, StreamedRoom};
 
 use crate::features::Features;
+use crate::plan::PLAN;
 use crate::problem::Problem;
 use crate::solver::Quadratic;
 
@@ -57,8 +57,12 @@ pub(crate) struct Sizes {
     pub(crate) is_small: bool,
     /// Whether inner products of rows are kept, and cost nothing from the second time on.
     pub(crate) keeps_gram: bool,
-    /// Whether [`Rows::blocks`] can be had.
-    pub(crate) writes_out: bool,
+    /// Bytes that a matrix written out by [`Rows::blocks`] may take; 0 where it cannot be had.
+    pub(crate) matrix_room: f64,
+    /// Whether single rows can be had ([`Rows::heaviest`], [`Rows::take`]).
+    pub(crate) gives_rows: bool,
+    /// What asking all rows costs besides the answer, in multiply-adds.
+    pub(crate) pass: f64,
     /// Whether [`Rows::multiply_f32`] can be had and pays.
     pub(crate) keeps_f32: bool,
 }
@@ -66,7 +70,7 @@ pub(crate) struct Sizes {
 impl Sizes {
     /// What rows of such a storage can do in memory, but for what depends on how they are shared out.
     pub(crate) fn in_memory(problem: &Problem<'_>, stored: &Self) -> Self {
-        Self { writes_out: true, keeps_f32: FeaturesF32::pays(problem, stored), ..*stored }
+        Self { matrix_room: PLAN.largest, gives_rows: true, keeps_f32: FeaturesF32::pays(problem, stored), ..*stored }
     }
 
     /// What storage alone says.
@@ -78,7 +82,9 @@ impl Sizes {
             is_sparse: x.is_sparse(),
             is_small: false,
             keeps_gram: false,
-            writes_out: false,
+            matrix_room: 0.0,
+            gives_rows: false,
+            pass: 0.0,
             keeps_f32: false,
         }
     }
@@ -110,14 +116,16 @@ pub(crate) struct ClassPair {
 /// What is to be written out of the matrix Σᵢ Hᵢ ⊗ x̃ᵢx̃ᵢᵀ.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WriteOut {
-    /// Only so many of the heaviest parts one by one, and the others as the mean x̃x̃ᵀ of their class.
+    /// About so many parts will do, the heaviest of them one by one, ...
     pub(crate) heaviest: Option<usize>,
+    /// ... and the others as the mean x̃x̃ᵀ of their class. Else some of the others stand for all of them.
+    pub(crate) lumps: bool,
     /// Single precision will do, where it is faster.
     pub(crate) roughly: bool,
 }
 
 /// Is given Σᵢ hᵢ(k, l)·x̃ᵢx̃ᵢᵀ of each pair of classes: a lower triangle in columns that are so far apart, which may differ from one who answers to
-/// the next. It may write there.
+/// the next. It may write there. Pairs may come several times, each time with some of the rows, and pairs without rows not at all.
 pub(crate) type AddBlock<'a> = dyn FnMut(ClassPair, &mut [f64], usize) + 'a;
 
 /// All rows of a problem, wherever they are.
@@ -165,6 +173,9 @@ pub(crate) trait Rows {
 
     /// Makes `step` the direction.
     fn direct(&mut self, step: &[f64]);
+
+    /// Says what rounds the loss off at the end of the direction, if all of it is gone. Who has to ask far away can then ask for more at once.
+    fn foresee(&mut self, _mu: f64) {}
 
     /// Σωℓ at each of these lengths along the direction.
     fn values_along(&self, lengths: &[f64]) -> Vec<f64>;

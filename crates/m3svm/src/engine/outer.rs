@@ -36,7 +36,7 @@ impl OuterProducts {
 }
 
 impl<T: Lanes + RealField> OuterProducts<T> {
-    const PANEL_ROWS: usize = 128;
+    pub(super) const PANEL_ROWS: usize = 128;
 
     pub(crate) fn new(width: usize) -> Self {
         let (panel, block) = (vec![T::default(); width * Self::PANEL_ROWS], vec![T::default(); width * width]);

@@ -12,27 +12,49 @@ mod answers;
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 
-use super::block_sums::BlockSums;
 use super::entries::sum;
 use super::in_memory::{Curved, damp};
+use super::tuning::STREAMED;
 use super::written_out::WrittenOut;
 use super::{AddBlock, Coordinate, InMemory, LossSums, Moments, Rows, Shifted, Sizes, WriteOut};
 use crate::error::{Error, Result};
-use crate::features::Features;
+use crate::features::{Features, RawRows, RawStorage};
 use crate::interrupt::Heed;
 use crate::linalg::axpy;
 use crate::loss::{Loss, Shape};
 use crate::problem::Problem;
 use crate::risk::Risk;
 use crate::rounding::of_sum;
-use crate::row_cache::{RowCache, ScratchFile, View};
+use crate::row_cache::{RowCache, ScratchFile, View, blocks_at_once};
+
+/// What may be held beside the blocks that pass by, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StreamedRoom {
+    /// Scores, dual variables and curvature.
+    rows: u64,
+    matrix: u64,
+    /// What a matrix is made from: rows of several blocks, and sums over them.
+    forming: u64,
+}
+
+impl StreamedRoom {
+    /// Shares out what a fit may take.
+    pub(crate) fn of(memory: u64, problem: &Problem<'_>, cache: &RowCache) -> Self {
+        let blocks = (blocks_at_once() * cache.largest_block()) as u64;
+        let free = memory.saturating_sub(blocks + crate::memory::numbers(problem.dim(), VECTORS));
+        // The matrix decides how many passes there are, the others what a pass costs.
+        let matrix = (STREAMED.matrix * free as f64) as u64;
+        let forming = (free - matrix) / 2;
+        Self { rows: free - matrix - forming, matrix, forming }
+    }
+}
 
 /// All rows of a cache.
 pub(crate) struct Streamed<'a> {
     problem: Problem<'a>,
     cache: &'a RowCache,
     view: View<'a>,
-    writes_out: bool,
+    room: StreamedRoom,
     heed: Cell<Heed<'a>>,
     state: RefCell<BlockState>,
 }
@@ -57,10 +79,32 @@ struct BlockState {
     value: Option<f64>,
     exact: Option<f64>,
     shifted: Option<(Vec<f64>, Vec<f64>)>,
+    ahead: Option<Ahead>,
+    foreseen: Option<f64>,
     /// The largest rounding of a sum over a block.
     rounding: f64,
     passes: usize,
     failure: Option<Error>,
+}
+
+/// Vectors as long as W that are held at once.
+const VECTORS: usize = 20;
+
+/// Rows of several blocks with their curvature: each block would add to all of a large matrix for the sake of few rows.
+struct Heap {
+    x: RawRows,
+    y: Vec<u32>,
+    h: Vec<f64>,
+}
+
+/// What is known of the end of a step that has not been taken yet.
+struct Ahead {
+    theta: Vec<f64>,
+    /// What rounds the loss off there.
+    mu: f64,
+    sums: LossSums,
+    exact: f64,
+    grad: Vec<f64>,
 }
 
 /// What is still to be done to every row.
@@ -105,19 +149,14 @@ impl Visit<'_> {
 
 impl<'a> Streamed<'a> {
     /// Keeps what belongs to rows in at most so many bytes.
-    pub(crate) fn new(
-        problem: &Problem<'a>,
-        cache: &'a RowCache,
-        view: View<'a>,
-        mut room: u64,
-        writes_out: bool,
-    ) -> Result<Self> {
+    pub(crate) fn new(problem: &Problem<'a>, cache: &'a RowCache, view: View<'a>, room: StreamedRoom) -> Result<Self> {
+        let mut left = room.rows;
         let (c, rows, loss) = (problem.classes, cache.rows().max(1), problem.loss);
         let each = || (0..cache.blocks()).map(|block| cache.rows_of(block));
         let mut fits = |width: usize| {
             let bytes = crate::memory::numbers(rows, width);
-            let fits = bytes <= room;
-            room -= if fits { bytes } else { 0 };
+            let fits = bytes <= left;
+            left -= if fits { bytes } else { 0 };
             fits
         };
         let in_file = |width| {
@@ -155,12 +194,14 @@ impl<'a> Streamed<'a> {
             value: None,
             exact: None,
             shifted: None,
+            ahead: None,
+            foreseen: None,
             rounding: 0.0,
             passes: 0,
             failure: None,
         };
         let heed = Cell::new(problem.heed);
-        Ok(Self { problem: *problem, cache, view, writes_out, heed, state: RefCell::new(state) })
+        Ok(Self { problem: *problem, cache, view, room, heed, state: RefCell::new(state) })
     }
 
     /// How often all rows were read.
@@ -175,6 +216,12 @@ impl<'a> Streamed<'a> {
 
     fn relaxed(&self, mu: Option<f64>) -> Option<Box<dyn Loss>> {
         mu.and_then(|mu| self.problem.loss.relaxed(mu))
+    }
+
+    /// Whether the loss is rounded off now as it is by `mu`.
+    fn is_smoothed_by(&self, mu: f64) -> bool {
+        let now = self.state.borrow().mu;
+        now == Some(mu) || (self.relaxed(now).is_none() && self.relaxed(Some(mu)).is_none())
     }
 
     /// Goes over all rows, moves those whose moves are waiting, and shows each block to `f`.

@@ -29,3 +29,15 @@ tuning! {
         solved: f64 = 1e-3, "shares of the gradient", "by hand";
     }
 }
+
+tuning! {
+    /// Rows that pass by.
+    STREAMED: StreamedTuning {
+        /// What is free may go into the matrix of Newton's systems up to this share, ...
+        matrix: f64 = 0.6, "shares of what is free", "by hand";
+        /// ... which is made from so many rows at a time per row of its blocks.
+        heap: usize = 4, "widths", "by hand";
+        /// What a number of a row costs on its way from the disk: reading, its checksum, its scaling.
+        pass: f64 = 40.0, "multiply-adds", "by hand";
+    }
+}

@@ -18,8 +18,12 @@ use crate::features::Window;
 use crate::lanes::Lanes;
 use crate::linalg::{axpy, largest, vectorised};
 use crate::loss::Shape;
+use crate::memory;
 use crate::penalty::pairs;
 use crate::risk::Risk;
+
+/// Most blocks of pairs that are made at the same time.
+const AT_ONCE: usize = 16;
 
 /// Rows by class and sums over them, kept between steps.
 pub(super) struct WrittenOut {
@@ -30,6 +34,8 @@ pub(super) struct WrittenOut {
     means: Vec<Vec<f64>>,
     /// One per class; empty where pairs are formed one by one.
     sums: Vec<ClassSums>,
+    /// Blocks of pairs that are made at the same time.
+    at_once: usize,
     /// Whether the sums come from products that are kept; in either precision, made when they are first asked for.
     kept: bool,
     single: Option<PackedSums<f32>>,
@@ -46,12 +52,22 @@ impl WrittenOut {
         let by_class = means.is_empty() && risk.problem.loss.shape() == Shape::Star && width <= ENGINE.by_class;
         let sums = members.iter().filter(|_| by_class).map(|_| ClassSums::default()).collect();
         let kept = by_class && width > 0 && fit_into_cache(width, risk.x.rows());
-        Self { width, members, means, sums, kept, single: None, double: None }
+        Self { width, members, means, sums, at_once: AT_ONCE, kept, single: None, double: None }
     }
 
     /// The same for rows that are asked once: products of them are not worth keeping.
     pub(super) fn once(risk: &Risk<'_>, lump: bool) -> Self {
         Self { kept: false, ..Self::new(risk, lump) }
+    }
+
+    /// The same with so many blocks at a time, which changes no sum.
+    pub(super) fn at_once(self, blocks: usize) -> Self {
+        Self { at_once: blocks.clamp(1, AT_ONCE), ..self }
+    }
+
+    /// Bytes that a block takes while it is made.
+    pub(super) fn bytes_of_block(width: usize) -> u64 {
+        memory::numbers(width, width + 2 * OuterProducts::<f64>::PANEL_ROWS)
     }
 
     pub(super) fn is_lumped(&self) -> bool {
@@ -61,11 +77,12 @@ impl WrittenOut {
     /// Gives the blocks of all pairs; whether they come from sums in single precision.
     pub(super) fn blocks(&mut self, a: &Curved<'_>, how: WriteOut, add: &mut AddBlock<'_>) -> bool {
         let mut cut = ENGINE.negligible * a.h.iter().copied().fold(0.0, f64::max);
+        let thins = how.heaviest.is_some() && !how.lumps && a.shape.pairs_are_positive();
         if let Some(most) = how.heaviest {
-            cut = cut.max(nth_largest(a.h.to_vec(), most));
+            cut = cut.max(if thins { thinning(a, most) } else { nth_largest(a.h.to_vec(), most) });
         }
         if self.sums.is_empty() {
-            self.pairs_one_by_one(a, cut, add);
+            self.pairs_one_by_one(a, cut, thins, add);
         } else if self.kept {
             self.by_kept_products(a, how.roughly, add);
             return how.roughly;
@@ -76,7 +93,7 @@ impl WrittenOut {
     }
 
     /// The blocks of all pairs, one by one.
-    fn pairs_one_by_one(&self, a: &Curved<'_>, cut: f64, add: &mut AddBlock<'_>) {
+    fn pairs_one_by_one(&self, a: &Curved<'_>, cut: f64, thins: bool, add: &mut AddBlock<'_>) {
         let (c, width) = (a.risk.problem.classes, self.width);
         let mut list = Vec::new();
         pairs(c, |number, first, second| list.push(ClassPair { number, first, second }));
@@ -90,9 +107,9 @@ impl WrittenOut {
         let columns = (a.shape == Shape::Simplex && !self.is_lumped()).then(|| SimplexColumns::new(a, &totals));
         let lists = Lists { members: &self.members, totals: &totals, columns: columns.as_ref() };
         // In batches, to bound the memory of finished blocks.
-        for batch in list.chunks(16).take_while(|_| a.risk.problem.heed.go_on()) {
+        for batch in list.chunks(self.at_once).take_while(|_| a.risk.problem.heed.go_on()) {
             let mut blocks: Vec<PairBlock> =
-                batch.iter().map(|pair| PairBlock::new(pair.first, pair.second, c, width)).collect();
+                batch.iter().map(|pair| PairBlock::new(pair.first, pair.second, c, width, thins)).collect();
             for pass in 0..passes {
                 let mut feed = |x: &Window<'_>| {
                     let feed = |block: &mut PairBlock| block.add(a, &lists, pass, x, cut);
@@ -109,7 +126,7 @@ impl WrittenOut {
                     a.risk.x.for_each_window(feed);
                 }
             }
-            for (pair, sum) in batch.iter().zip(blocks) {
+            for (pair, sum) in batch.iter().zip(blocks).filter(|(_, sum)| !thins || sum.taken) {
                 let light = sum.light;
                 let mut block = sum.sum.into_block();
                 let lumps = light.iter().zip(&self.means).filter(|(light, _)| **light > 0.0);
@@ -191,6 +208,34 @@ fn means(risk: &Risk<'_>, members: &[Vec<u32>], width: usize) -> Vec<Vec<f64>> {
     sums.into_par_iter().map(OuterProducts::into_block).collect()
 }
 
+/// The weight of pairs from which on about `most` are left, if each lighter one is left as often as its share of that.
+fn thinning(a: &Curved<'_>, most: usize) -> f64 {
+    /// Rows that are looked at.
+    const ROWS: usize = 4096;
+    let (c, len) = (a.risk.problem.classes, a.shape.len(a.risk.problem.classes));
+    let every = a.risk.y.len().div_ceil(ROWS).max(1);
+    let mut weights = Vec::new();
+    for (h, y) in a.h.chunks_exact(len).zip(a.risk.y).step_by(every) {
+        let (total, y) = (a.shape.total(h), *y as usize);
+        pairs(c, |_, k, l| weights.push(a.shape.pair(h, total, y, k, l)));
+    }
+    weights.retain(|weight| *weight > 0.0);
+    weights.sort_unstable_by(|a, b| b.total_cmp(a));
+    let most = most as f64 / every as f64;
+    if weights.len() as f64 <= most {
+        return 0.0;
+    }
+    let mut rest: f64 = weights.iter().sum();
+    for (heavier, weight) in weights.iter().enumerate() {
+        let cut = rest / (most - heavier as f64);
+        if heavier as f64 >= most || *weight <= cut {
+            return if cut.is_finite() && cut > 0.0 { cut } else { *weight };
+        }
+        rest -= weight;
+    }
+    0.0
+}
+
 /// The part of E of one pair that comes from rows: lower triangle, column-major width×width.
 struct PairBlock {
     k: usize,
@@ -198,11 +243,36 @@ struct PairBlock {
     sum: OuterProducts,
     /// The weights of rows that were left out, by their class.
     light: Vec<f64>,
+    /// Whether one of several light rows is taken in place of them all, and what those weigh that were left out since the last one.
+    thins: bool,
+    owed: f64,
+    /// Whether any row was taken.
+    taken: bool,
 }
 
 impl PairBlock {
-    fn new(k: usize, l: usize, classes: usize, width: usize) -> Self {
-        Self { k, l, sum: OuterProducts::new(width), light: vec![0.0; classes] }
+    fn new(k: usize, l: usize, classes: usize, width: usize, thins: bool) -> Self {
+        let (sum, light) = (OuterProducts::new(width), vec![0.0; classes]);
+        // The first is taken where half of what it stands for has gone by.
+        Self { k, l, sum, light, thins, owed: 0.5, taken: false }
+    }
+
+    /// Takes a row of this weight if that is above the cut, or if it is its turn to stand for as much as the cut; the weight that it then has.
+    fn weigh(&mut self, weight: f64, cut: f64) -> Option<f64> {
+        if weight > cut {
+            self.taken = true;
+            return Some(weight);
+        }
+        if !self.thins || weight <= 0.0 {
+            return None;
+        }
+        self.owed += weight / cut;
+        if self.owed < 1.0 {
+            return None;
+        }
+        self.owed -= 1.0;
+        self.taken = true;
+        Some(cut)
     }
 
     /// Adds the rows of a window. Two passes: over the members of either class, or for weights of either sign.
@@ -212,10 +282,9 @@ impl PairBlock {
             let (own, other) = if pass == 0 { (k, l) } else { (l, k) };
             for &i in x.of(&lists.members[own]) {
                 let weight = a.h[i as usize * c + other];
-                if weight > cut {
-                    self.sum.push(a.risk, x, i as usize, weight.sqrt());
-                } else {
-                    self.light[own] += weight;
+                match self.weigh(weight, cut) {
+                    Some(weight) => self.sum.push(a.risk, x, i as usize, weight.sqrt()),
+                    None => self.light[own] += weight,
                 }
             }
             return self.sum.settle(a.risk, x);
@@ -233,10 +302,9 @@ impl PairBlock {
         for i in x.rows() {
             let y = a.risk.y[i] as usize;
             let weight = sign * a.shape.pair(&a.h[i * len..(i + 1) * len], lists.totals[i], y, k, l);
-            if weight > cut {
-                self.sum.push(a.risk, x, i, weight.sqrt());
-            } else {
-                self.light[y] += weight;
+            match self.weigh(weight, cut) {
+                Some(weight) => self.sum.push(a.risk, x, i, weight.sqrt()),
+                None => self.light[y] += weight,
             }
         }
         self.sum.settle(a.risk, x);
@@ -260,9 +328,11 @@ impl PairBlock {
                     top = largest(products);
                 },
             );
-            if top > cut {
-                for (at, weight) in products.iter().enumerate().filter(|(_, weight)| **weight > cut) {
-                    self.sum.push(a.risk, x, start + part * ROWS + at, weight.sqrt());
+            if top > cut || self.thins {
+                for (at, weight) in products.iter().enumerate() {
+                    if let Some(weight) = self.weigh(*weight, cut) {
+                        self.sum.push(a.risk, x, start + part * ROWS + at, weight.sqrt());
+                    }
                 }
             }
         }

@@ -12,7 +12,7 @@ mod words;
 
 use serde::Serialize;
 
-pub(crate) use system::{SystemPlan, many_rows};
+pub(crate) use system::{SystemPlan, Written, many_rows};
 pub(crate) use tuning::PLAN;
 
 use crate::engine::Sizes;

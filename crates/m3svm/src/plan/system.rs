@@ -14,16 +14,28 @@ use crate::problem::Problem;
 pub(crate) struct SystemPlan {
     /// Whether the matrix is written out and factored from the first system on.
     pub(crate) writes_out: bool,
-    /// Whether only the heaviest parts of it are, so that it becomes a preconditioner.
-    pub(crate) lumps: bool,
+    /// What is written out, then or later.
+    pub(crate) written: Written,
     /// What one product with the matrix costs.
     pub(crate) product: f64,
     /// Products in one system from which on writing it out is cheaper; infinite where that cannot be done.
     pub(crate) break_even: f64,
     /// Whether the first systems are preconditioned by how features vary together.
     pub(crate) kronecker: bool,
-    /// Entries that are inverted exactly by the preconditioner of the later ones, to begin with.
+    /// Entries that are inverted exactly by the preconditioner of the later ones, to begin with and at most.
     pub(crate) entries: usize,
+    pub(crate) most_entries: usize,
+}
+
+/// A matrix that is written out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) enum Written {
+    /// With all digits of all rows.
+    Whole,
+    /// The heaviest parts one by one, the others as the mean of their class: a preconditioner.
+    Lumped,
+    /// In single precision and of which only half is kept, from the heaviest parts and some that stand for the others: a preconditioner, too.
+    Packed,
 }
 
 impl SystemPlan {
@@ -32,23 +44,35 @@ impl SystemPlan {
         let (shape, symmetric) = (problem.loss.shape(), problem.loss.shift_invariant());
         let pairs_per_row = if shape == Shape::Star { c - 1.0 } else { c * (c - 1.0) / 2.0 };
         let size = (d + 1.0) * (c - 1.0);
-        let fits = symmetric && problem.penalty.centre_is_mean() && 8.0 * size * size < PLAN.largest;
         let (form, factor) = (n * pairs_per_row * (d + 1.0).powi(2), size.powi(3) / 3.0);
-        let written = if fits && sizes.writes_out { form + factor } else { f64::INFINITY };
+        let room =
+            if symmetric && problem.penalty.centre_is_mean() { sizes.matrix_room.min(PLAN.largest) } else { 0.0 };
+        let lumps = size > PLAN.lumped.0 && form > PLAN.lumped.1 * factor && heavy_pairs_stand_out(problem);
+        let (written, cost) = if 8.0 * size * size < room {
+            (if lumps { Written::Lumped } else { Written::Whole }, form + factor)
+        } else if PLAN.packed * size * size < room {
+            // As many rows are written out as cost no more than the factorisation, which takes half as long in single precision.
+            let thinned = if shape.pairs_are_positive() { form.min(factor) } else { form };
+            (Written::Packed, thinned + 0.5 * factor)
+        } else {
+            (Written::Whole, f64::INFINITY)
+        };
         let price = if spreads_weight(problem) {
             (d / PLAN.softmax_length).clamp(1.0, PLAN.written_price)
         } else {
             PLAN.written_price
         };
-        let product = 4.0 * sizes.stored as f64 * c + 8.0 * n * c + 4.0 * c * c * d;
-        let break_even = written / (price * product);
+        let product = 4.0 * sizes.stored as f64 * c + 8.0 * n * c + 4.0 * c * c * d + sizes.pass;
+        let break_even = cost / (price * product);
+        let patience = if sizes.gives_rows { PLAN.at_once } else { PLAN.blindly };
         Self {
-            writes_out: written < PLAN.at_once * product,
-            lumps: size > PLAN.lumped.0 && form > PLAN.lumped.1 * factor && heavy_pairs_stand_out(problem),
+            writes_out: cost < patience * product,
+            written,
             product,
             break_even,
             kronecker: kronecker_pays(problem, sizes, break_even),
             entries: entries(problem, sizes),
+            most_entries: ((sizes.matrix_room / PLAN.entry).sqrt() as usize).min(PLAN.most_entries),
         }
     }
 }

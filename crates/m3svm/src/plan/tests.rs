@@ -60,7 +60,8 @@ fn all_ways_to_solve_systems_lead_to_the_same_optimum() {
         let best = solve(own);
         let products = SystemPlan { writes_out: false, break_even: f64::INFINITY, ..own };
         for (name, plan) in [
-            ("lumped", SystemPlan { lumps: true, ..own }),
+            ("lumped", SystemPlan { written: Written::Lumped, ..own }),
+            ("packed", SystemPlan { written: Written::Packed, ..own }),
             ("few entries", SystemPlan { entries: 5, ..products }),
             ("all entries", SystemPlan { entries: 3 * 150 * 4, ..products }),
             ("written out soon", SystemPlan { break_even: 3.0, ..products }),
@@ -68,7 +69,7 @@ fn all_ways_to_solve_systems_lead_to_the_same_optimum() {
         ] {
             // Lumping wants weights that are positive, and the Kronecker product wants kinks.
             let positive = risk.problem.loss.shape().pairs_are_positive();
-            if (plan.lumps || plan.kronecker) && !positive {
+            if (plan.written == Written::Lumped || plan.kronecker) && !positive {
                 continue;
             }
             assert_same(&format!("{loss:?} {penalty:?} {name}"), &best, &solve(plan));

@@ -16,6 +16,10 @@ tuning! {
         crowded: (f64, f64) = (64.0, 1.0), "classes, and classes per feature", "500 classes of 20 features, and 100 of 50";
         /// A matrix that costs less is written out at once.
         at_once: f64 = 18.0, "products with the matrix", "measured";
+        /// The same where single rows cannot be had, and with them no preconditioner for hard systems.
+        blindly: f64 = 120.0, "products with the matrix", "at_once times written_price, and a little more";
+        /// What a packed matrix takes per entry of a whole one.
+        packed: f64 = 2.1, "bytes", "half of the entries, in single precision, and what is above the diagonal in panels";
         /// What a matrix may take.
         largest: f64 = 2e9, "bytes", "memory";
         /// Multiply-adds of forming and factoring that take as long as one of a product, with its share of the preconditioner: they run about
@@ -36,6 +40,10 @@ tuning! {
         /// Entries that the Woodbury preconditioner begins with, and where products with large sparse data are slow next to a factorisation, so
         /// that more pay, at most: more save products but cost more to factor.
         entries: (usize, usize) = (450, 1400), "entries", "300 to 2,600 tried on ORL and ISOLET: 450 was fastest or nearly so on both";
+        /// Most entries that hard systems are given: the small one then takes 100 MB, and as much again while it is made.
+        most_entries: usize = 3600, "entries", "memory";
+        /// What the small system takes per entry of its matrix.
+        entry: f64 = 16.0, "bytes", "the same";
         /// Multiply-adds of a factorisation that take as long as one of a product with sparse rows.
         sparse_price: f64 = 30.0, "multiply-adds", "measured";
         /// So many more rows than weights, and room beside the data would be missed.

@@ -1,7 +1,8 @@
 //! The plan of a fit in words.
 
 use super::{
-    Binary, Choice, Decision, Plan, SystemPlan, ascends, binary, binary_descends, pairs_by_products, reduces, solver,
+    Binary, Choice, Decision, Plan, SystemPlan, Written, ascends, binary, binary_descends, pairs_by_products, reduces,
+    solver,
 };
 use crate::dataset::Dataset;
 use crate::engine::{InMemory, Rows, Sizes};
@@ -109,12 +110,18 @@ impl Plan {
         let parameters = problem.dim();
         if plan.writes_out {
             self.say("systems", "Cholesky", format!("{parameters} parameters, cheaper than products"));
-            if plan.lumps {
-                self.say(
+            match plan.written {
+                Written::Whole => {}
+                Written::Lumped => self.say(
                     "factored",
                     "the heaviest rows",
                     "the others enter as the mean of their class, as a preconditioner",
-                );
+                ),
+                Written::Packed => self.say(
+                    "factored",
+                    "half of the matrix, in single precision",
+                    "all of it does not fit into memory; it is a preconditioner",
+                ),
             }
             return;
         }

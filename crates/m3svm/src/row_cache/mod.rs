@@ -152,6 +152,10 @@ impl RowCache {
         self.index.storage.is_sparse
     }
 
+    pub(crate) fn storage(&self) -> RawStorage {
+        self.index.storage
+    }
+
     /// Stored numbers of all rows.
     pub(crate) fn stored(&self) -> usize {
         self.index.blocks.iter().map(|block| block.entries).sum()

@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{RowCache, View};
 use crate::error::Result;
-use crate::features::{Features, RawRows};
+use crate::features::{Features, RawRows, RawStorage};
 use crate::interrupt::Heed;
 use crate::scale::Scaler;
 use crate::select::hashes;
@@ -21,11 +21,11 @@ pub(crate) struct Sample {
 }
 
 impl RowCache {
-    /// About `count` rows, from each block as many as it has of all rows: in files sorted by class, too, there are rows of all classes.
+    /// About `count` rows in single precision, from each block as many as it has of all rows: in files sorted by class, too, there are rows of all classes.
     pub(crate) fn sample(&self, view: &View<'_>, count: usize, seed: u64, heed: Heed<'_>) -> Result<Sample> {
         let (all, count) = (self.rows() as u128, count as u128);
         let mut random = ChaCha8Rng::seed_from_u64(seed);
-        let mut x = RawRows::new(self.index.storage, self.cols());
+        let mut x = RawRows::new(RawStorage { is_single: true, ..self.index.storage }, self.cols());
         let (mut y, mut weights, mut before) = (Vec::new(), Vec::new(), 0u128);
         self.for_each_block(view, true, |block| {
             let rows = block.y.len();

@@ -36,20 +36,18 @@ impl Rows for RemoteRows<'_> {
     fn relax(&mut self, mu: Option<f64>) {
         let state = self.state.get_mut();
         (state.mu, state.value, state.shifted) = (mu, None, None);
-        if self.is_relaxed() {
-            self.state.get_mut().ahead = None;
-        }
     }
 
     fn evaluate(&mut self, with_dual: bool, grad: &mut [f64]) -> LossSums {
+        let ahead = self.state.get_mut().ahead.take().filter(|ahead| self.is_smoothed_by(ahead.mu));
         let state = self.state.get_mut();
-        state.ahead = state.ahead.take().filter(|ahead| ahead.theta == state.theta);
+        state.ahead = ahead.filter(|ahead| ahead.theta == state.theta);
         if let Some(sums) = state.ahead.as_ref().map(|ahead| ahead.sums.clone()) {
             state.learn(&sums);
             axpy(1.0, &sums.grad.0, grad);
             return sums.read().0;
         }
-        let mut questions = vec![PartQuestion::Evaluate { with_dual, ahead: false }];
+        let mut questions = vec![PartQuestion::Evaluate { with_dual, ahead: None }];
         let has_slopes = self.problem.loss.has_dual_slopes() && state.keeps_moves;
         let duals = has_slopes && (with_dual || std::mem::take(&mut state.wants_duals));
         if duals {
@@ -92,12 +90,12 @@ impl Rows for RemoteRows<'_> {
         let c = self.problem.classes;
         let numbers = {
             let state = self.state.borrow();
-            let here = state.ahead.as_ref().filter(|ahead| ahead.theta == state.theta);
+            let here = state.ahead.as_ref().filter(|ahead| ahead.theta == state.theta && self.is_smoothed_by(ahead.mu));
             here.filter(|_| shift.iter().all(|s| *s == 0.0)).and_then(|ahead| ahead.shifted.clone())
         };
         let mut numbers = numbers.unwrap_or_else(|| {
             let shift = PackedNumbers(shift.to_vec());
-            self.numbers(PartQuestion::Shift { shift, ahead: false }, false, 1 + c + c * c)
+            self.numbers(PartQuestion::Shift { shift, ahead: None }, false, 1 + c + c * c)
         });
         let pairs = numbers.split_off(1 + c);
         self.state.borrow_mut().shifted = Some((shift.to_vec(), pairs));
@@ -129,10 +127,15 @@ impl Rows for RemoteRows<'_> {
         self.state.get_mut().step = step.to_vec();
     }
 
+    fn foresee(&mut self, mu: f64) {
+        self.state.get_mut().foreseen = Some(mu);
+    }
+
     fn values_along(&self, lengths: &[f64]) -> Vec<f64> {
-        // Most steps are whole. Where smoothing does not change meanwhile, all that is wanted at their end comes at once.
-        if lengths == [1.0] && !self.is_relaxed() {
-            return vec![self.look_ahead().unwrap_or_default()];
+        // Most steps are whole. Where it is known what smoothing will be at their end, all that is wanted there comes at once.
+        let foreseen = self.state.borrow_mut().foreseen.take().or(if self.is_relaxed() { None } else { Some(0.0) });
+        if let Some(mu) = foreseen.filter(|_| lengths == [1.0]) {
+            return vec![self.look_ahead(mu).unwrap_or_default()];
         }
         self.numbers(PartQuestion::ValuesAlong(lengths.to_vec()), true, lengths.len())
     }

@@ -96,19 +96,21 @@ pub(super) struct PartMessage {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum PartQuestion {
-    /// The loss, without smoothing too, and its gradient; at the end of the step or where rows are.
+    /// The loss, without smoothing too, and its gradient; at the end of the step with such a smoothing, or where rows are.
     Evaluate {
         with_dual: bool,
-        ahead: bool,
+        ahead: Option<f64>,
     },
+    /// The loss at the end of the step.
+    ValueAhead,
     /// The loss with and without smoothing.
     Values,
     /// The loss without smoothing at another point.
     ValueAt(PackedNumbers<f64>),
-    /// Loss, gradient and curvature in a shift of all scores; at the end of the step or where rows are.
+    /// Loss, gradient and curvature in a shift of all scores; at the end of the step with such a smoothing, or where rows are.
     Shift {
         shift: PackedNumbers<f64>,
-        ahead: bool,
+        ahead: Option<f64>,
     },
     ValuesAlong(Vec<f64>),
     SlopesAlong(Vec<f64>),

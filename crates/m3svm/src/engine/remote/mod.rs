@@ -72,6 +72,8 @@ struct RemoteState {
     /// Whether the sums of dual variables were asked for at the last point.
     wants_duals: bool,
     ahead: Option<Ahead>,
+    /// What will round the loss off where the step ends.
+    foreseen: Option<f64>,
     rounding: f64,
     rounds: usize,
     failure: Option<Error>,
@@ -83,6 +85,7 @@ const SHIFTED_CLASSES: usize = 64;
 /// What is known of the end of a step that has not been taken yet.
 struct Ahead {
     theta: Vec<f64>,
+    mu: f64,
     sums: PartSums,
     /// Loss, gradient and curvature in a shift of all scores, where there are few classes.
     shifted: Option<Vec<f64>>,
@@ -120,6 +123,11 @@ impl<'a> RemoteRows<'a> {
     /// Whether the loss is rounded off now.
     fn is_relaxed(&self) -> bool {
         self.state.borrow().mu.is_some_and(|mu| self.problem.loss.relaxed(mu).is_some())
+    }
+
+    /// Whether it is rounded off now as it is by `mu`.
+    fn is_smoothed_by(&self, mu: f64) -> bool {
+        self.state.borrow().mu == Some(mu) || !(self.is_relaxed() || self.problem.loss.relaxed(mu).is_some())
     }
 
     /// One round: the sums of what all parts answer to each question. `None` if it has failed or is not wanted any more.
@@ -200,15 +208,25 @@ impl<'a> RemoteRows<'a> {
         }
     }
 
-    /// Asks for all that is wanted where the step ends; the loss there.
-    fn look_ahead(&self) -> Option<f64> {
-        let c = self.problem.classes;
-        let mut questions = vec![PartQuestion::Evaluate { with_dual: true, ahead: true }];
+    /// Asks for all that is wanted where the step ends, where the loss will be rounded off by `mu`; the loss there as it is rounded off now.
+    fn look_ahead(&self, mu: f64) -> Option<f64> {
+        let (c, same) = (self.problem.classes, self.is_smoothed_by(mu));
+        let mut questions = vec![PartQuestion::Evaluate { with_dual: true, ahead: Some(mu) }];
+        if !same {
+            questions.push(PartQuestion::ValueAhead);
+        }
         if self.problem.intercept && c <= SHIFTED_CLASSES {
-            questions.push(PartQuestion::Shift { shift: PackedNumbers(vec![0.0; c]), ahead: true });
+            questions.push(PartQuestion::Shift { shift: PackedNumbers(vec![0.0; c]), ahead: Some(mu) });
         }
         let mut answers = self.ask(questions, true)?.into_iter();
         let Some(PartAnswer::Sums(sums)) = answers.next() else { return None };
+        let value = match same {
+            true => sums.read().0.value,
+            false => match answers.next() {
+                Some(PartAnswer::Numbers(numbers)) if numbers.0.len() == 1 => numbers.0[0],
+                _ => return None,
+            },
+        };
         let shifted = match answers.next() {
             Some(PartAnswer::Numbers(numbers)) if numbers.0.len() == 1 + c + c * c => Some(numbers.0),
             _ => None,
@@ -216,8 +234,7 @@ impl<'a> RemoteRows<'a> {
         let mut state = self.state.borrow_mut();
         let mut theta = state.theta.clone();
         axpy(1.0, &state.step, &mut theta);
-        let value = sums.read().0.value;
-        state.ahead = Some(Ahead { theta, sums, shifted });
+        state.ahead = Some(Ahead { theta, mu, sums, shifted });
         Some(value)
     }
 

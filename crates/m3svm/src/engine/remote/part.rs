@@ -241,11 +241,17 @@ impl PartState {
         };
         Ok(match question {
             PartQuestion::Evaluate { with_dual, ahead } => {
-                let z = scores(&mut self.scores, risk, &place(*ahead));
+                let smooth = ahead.or(message.mu).and_then(|mu| own.relaxed(mu));
+                let loss = smooth.as_deref().unwrap_or(own);
+                let z = scores(&mut self.scores, risk, &place(ahead.is_some()));
                 let mut grad = vec![0.0; risk.problem.dim()];
                 let sums = risk.loss_pass(loss, z, *with_dual, &mut grad);
                 let exact = if smooth.is_some() { risk.loss_at(own, z, None) } else { sums.value };
                 sums_of(risk, sums, exact, grad)
+            }
+            PartQuestion::ValueAhead => {
+                let z = scores(&mut self.scores, risk, &place(true));
+                return numbers(vec![risk.loss_at(loss, z, None)]);
             }
             PartQuestion::Values => {
                 let z = scores(&mut self.scores, risk, theta);
@@ -257,7 +263,9 @@ impl PartState {
                 return numbers(vec![risk.loss_at(own, z, None)]);
             }
             PartQuestion::Shift { shift, ahead } => {
-                let z = scores(&mut self.scores, risk, &place(*ahead));
+                let smooth = ahead.or(message.mu).and_then(|mu| own.relaxed(mu));
+                let loss = smooth.as_deref().unwrap_or(own);
+                let z = scores(&mut self.scores, risk, &place(ahead.is_some()));
                 let at = risk.shifted(loss, z, &shift.0);
                 let pairs = risk.shifted_curvature(loss, z, &shift.0);
                 return numbers([at.value].into_iter().chain(at.grad).chain(pairs).collect());
@@ -286,7 +294,7 @@ impl PartState {
                 return numbers(out);
             }
             PartQuestion::Blocks { heaviest, roughly } => {
-                let how = WriteOut { heaviest: *heaviest, roughly: *roughly };
+                let how = WriteOut { heaviest: *heaviest, lumps: true, roughly: *roughly };
                 let h = self.curvature(risk, message, theta);
                 PartAnswer::Blocks(blocks(&Curved { risk, shape: own.shape(), h }, how))
             }

@@ -11,7 +11,9 @@ impl Rows for Streamed<'_> {
             is_sparse: self.cache.is_sparse(),
             is_small: false,
             keeps_gram: false,
-            writes_out: self.writes_out,
+            matrix_room: self.room.matrix as f64,
+            gives_rows: false,
+            pass: STREAMED.pass * self.cache.stored() as f64,
             keeps_f32: false,
         }
     }
@@ -47,6 +49,14 @@ impl Rows for Streamed<'_> {
 
     fn evaluate(&mut self, with_dual: bool, grad: &mut [f64]) -> LossSums {
         let smooth = self.relaxed(self.state.borrow().mu);
+        let ahead = self.state.get_mut().ahead.take().filter(|ahead| self.is_smoothed_by(ahead.mu));
+        let state = self.state.get_mut();
+        state.ahead = ahead.filter(|ahead| ahead.theta == state.theta);
+        if let Some(ahead) = &state.ahead {
+            axpy(1.0, &ahead.grad, grad);
+            (state.value, state.exact) = (Some(ahead.sums.value), Some(ahead.exact));
+            return ahead.sums;
+        }
         let (own, mut sums, mut exact, mut rounding) = (self.problem.loss, LossSums::default(), 0.0, 0.0f64);
         self.pass(Wanted { x: true, scores: true, ..Wanted::default() }, |at| {
             sums.add(at.risk.loss_pass(smooth.as_deref().unwrap_or(own), at.z, with_dual, grad));
@@ -141,9 +151,18 @@ impl Rows for Streamed<'_> {
         state.step_scores.iter_mut().for_each(ScratchFile::clear);
     }
 
+    fn foresee(&mut self, mu: f64) {
+        self.state.get_mut().foreseen = Some(mu);
+    }
+
     fn values_along(&self, lengths: &[f64]) -> Vec<f64> {
         let smooth = self.relaxed(self.state.borrow().mu);
         let loss = smooth.as_deref().unwrap_or(self.problem.loss);
+        // Most steps are whole. Where it is known what smoothing will be at their end, all that is wanted there comes at once.
+        let foreseen = self.state.borrow_mut().foreseen.take().or(if smooth.is_none() { Some(0.0) } else { None });
+        if let Some(mu) = foreseen.filter(|_| lengths == [1.0]) {
+            return vec![self.look_ahead(mu)];
+        }
         let mut values = vec![0.0; lengths.len()];
         self.pass(Wanted { scores: true, step: true, ..Wanted::default() }, |at| {
             let along = values.iter_mut().zip(lengths);
@@ -222,14 +241,34 @@ impl Rows for Streamed<'_> {
     }
 
     fn blocks(&mut self, how: WriteOut, add: &mut AddBlock<'_>) -> bool {
-        let blocks = self.cache.blocks();
-        let (lump, how) =
-            (how.heaviest.is_some(), WriteOut { heaviest: how.heaviest.map(|h| h.div_ceil(blocks)), ..how });
-        let (mut sums, mut is_rough) = (BlockSums::new(self.problem.width()), false);
+        let (width, storage) = (self.problem.width(), self.cache.storage());
+        // What is but a preconditioner has no more digits than it needs.
+        let storage = RawStorage { is_single: storage.is_single || (how.roughly && how.heaviest.is_some()), ..storage };
+        let per_row = self.cache.stored() as u64 * (storage.value() + 4) as u64 / self.cache.rows().max(1) as u64;
+        let enough = (self.room.forming / 2 / per_row.max(1)).min((STREAMED.heap * width) as u64) as usize;
+        let at_once = (self.room.forming / 2 / WrittenOut::bytes_of_block(width).max(1)) as usize;
+        let all = self.cache.rows();
+        let mut is_rough = false;
+        let mut write = |curved: &Curved<'_>| {
+            let share = |most: usize| (most as u128 * curved.risk.y.len() as u128).div_ceil(all as u128) as usize;
+            let how = WriteOut { heaviest: how.heaviest.map(share), lumps: false, ..how };
+            is_rough |= WrittenOut::once(curved.risk, false).at_once(at_once).blocks(curved, how, add);
+        };
+        let mut heap = Heap { x: RawRows::new(storage, self.problem.features), y: Vec::new(), h: Vec::new() };
         self.pass(Wanted { x: true, curvature: true, ..Wanted::default() }, |at| {
-            is_rough |= sums.add(|add| WrittenOut::once(at.risk, lump).blocks(&at.curved(), how, add));
+            if heap.y.is_empty() && at.risk.y.len() >= enough {
+                return write(&at.curved());
+            }
+            heap.x.append(at.risk.x, 0..at.risk.y.len());
+            heap.y.extend_from_slice(at.risk.y);
+            heap.h.extend_from_slice(at.h);
+            if heap.y.len() >= enough {
+                heap.give(&at.risk.problem, &mut write);
+            }
         });
-        sums.give(add);
+        if !heap.y.is_empty() {
+            heap.give(&Problem { heed: self.heed.get(), ..self.problem }, &mut write);
+        }
         is_rough
     }
 
@@ -280,5 +319,50 @@ impl Rows for Streamed<'_> {
             axpy(1.0, &InMemory::bent(at.risk, at.h).coordinate_gram(coordinates), &mut all);
         });
         all
+    }
+}
+
+impl Streamed<'_> {
+    /// Loss and gradient at the end of the step, where the loss will be rounded off by `mu`, with what a bound needs; the loss there as it is
+    /// rounded off now.
+    fn look_ahead(&self, mu: f64) -> f64 {
+        let (own, same) = (self.problem.loss, self.is_smoothed_by(mu));
+        let (now, next) = (self.relaxed(self.state.borrow().mu), self.relaxed(Some(mu)));
+        let (mut sums, mut grad, mut rounding) = (LossSums::default(), vec![0.0; self.problem.dim()], 0.0f64);
+        let (mut value, mut exact, mut end) = (0.0, 0.0, Vec::new());
+        self.pass(Wanted { x: true, scores: true, step: true, ..Wanted::default() }, |at| {
+            end.clear();
+            end.extend_from_slice(at.z);
+            axpy(1.0, at.step, &mut end);
+            sums.add(at.risk.loss_pass(next.as_deref().unwrap_or(own), &end, true, &mut grad));
+            if next.is_some() {
+                exact += at.risk.loss_at(own, &end, None);
+            }
+            if !same {
+                value += at.risk.loss_at(now.as_deref().unwrap_or(own), &end, None);
+            }
+            rounding = rounding.max(at.risk.rounding());
+        });
+        let mut state = self.state.borrow_mut();
+        state.rounding = state.rounding.max(rounding);
+        let mut theta = state.theta.clone();
+        axpy(1.0, &state.step, &mut theta);
+        let exact = if next.is_some() { exact } else { sums.value };
+        state.ahead = Some(Ahead { theta, mu, sums, exact, grad });
+        if same { sums.value } else { value }
+    }
+}
+
+impl Heap {
+    /// Hands the rows on and forgets them.
+    fn give(&mut self, problem: &Problem<'_>, write: &mut dyn FnMut(&Curved<'_>)) {
+        let Problem { loss, penalty, epsilon, intercept, classes, heed, .. } = *problem;
+        let x = self.x.features();
+        // Curvature has the weights of rows.
+        let risk = Risk::from_parts(&x, &self.y, classes, None, loss, penalty, epsilon, intercept).heeding(heed);
+        write(&Curved { risk: &risk, shape: loss.shape(), h: &self.h });
+        self.x.clear();
+        self.y.clear();
+        self.h.clear();
     }
 }

@@ -19,6 +19,10 @@ impl Path<'_> {
             return false;
         }
         self.decrement = -slope;
+        self.rows.direct(&self.step);
+        // As `schedule` will have it, if the step is taken as it is.
+        let next = self.cut(1.0).unwrap_or(self.smoothing.mu());
+        self.rows.foresee(next);
         let found = self.length(slope);
         self.iterations += 1;
         self.whole = false;
@@ -62,7 +66,6 @@ impl Path<'_> {
 
     /// How far to go along the step.
     fn length(&mut self, slope: f64) -> Option<Found> {
-        self.rows.direct(&self.step);
         let (problem, value, theta, step, rows) = (self.problem, self.value, &self.theta, &self.step, &*self.rows);
         let penalty = self.penalty();
         let mut trial = theta.clone();
@@ -112,10 +115,7 @@ impl Path<'_> {
             Stalled::Refine(mu) => self.relax(mu),
             Stalled::ForGood => return false,
         }
-        let promised = self.decrement / self.value;
-        if !self.at_end
-            && let Some(mu) = self.smoothing.cut(promised, found.step, self.boldest.max(self.distance()))
-        {
+        if let Some(mu) = self.cut(found.step) {
             self.relax(mu);
         }
         let nested = self.smooths_loss && self.problem.loss.shape() == Shape::SimplexAndLine;
@@ -127,6 +127,13 @@ impl Path<'_> {
             self.relax(wider);
         }
         true
+    }
+
+    /// The smoothing after a step of such a length, if that changes it.
+    fn cut(&self, length: f64) -> Option<f64> {
+        let promised = self.decrement / self.value;
+        let cut = || self.smoothing.cut(promised, length, self.boldest.max(self.distance()));
+        if self.at_end { None } else { cut().map(|mu| mu.max(PATH.finest)) }
     }
 
     /// How far from the path the last step began, from 0 to 1: what it promised, next to what smoothing costs. Farther away than smoothing

@@ -72,31 +72,46 @@ fn factor_whole<T: RealField + Copy>(view: MatMut<'_, T>, delta: T, epsilon: T) 
     llt::factor::cholesky_in_place(view, regularization, par, MemStack::new(&mut buffer), params).is_ok()
 }
 
-/// The same panel by panel. What a finished one takes off the rest is done strip by strip.
+/// The same panel by panel.
 fn factor_by_panels<T: RealField + Copy>(matrix: &mut [T], size: usize, delta: T, epsilon: T, heed: Heed<'_>) -> bool {
+    let panels = matrix.chunks_mut(SYSTEM.panel * size).enumerate().map(|(number, panel)| {
+        let (first, columns) = (number * SYSTEM.panel, panel.len() / size);
+        MatMut::from_column_major_slice_mut(panel, size, columns).subrows_mut(first, size - first)
+    });
+    factor_panels(&mut panels.collect::<Vec<_>>(), delta, epsilon, heed)
+}
+
+/// Factors a matrix of which each panel has some columns from the diagonal on. What a finished panel takes off the rest is done strip by strip.
+pub(super) fn factor_panels<T: RealField + Copy>(
+    panels: &mut [MatMut<'_, T>],
+    delta: T,
+    epsilon: T,
+    heed: Heed<'_>,
+) -> bool {
     let (par, minus) = (split(), -T::one_impl());
-    for start in (0..size).step_by(SYSTEM.panel) {
-        let end = (start + SYSTEM.panel).min(size);
-        let (done, rest) = matrix.split_at_mut(end * size);
-        let mut panel = MatMut::from_column_major_slice_mut(&mut done[start * size..], size, end - start);
-        let (mut top, mut below) = panel.rb_mut().subrows_mut(start, size - start).split_at_row_mut(end - start);
+    for done in 1..=panels.len() {
+        let (done, rest) = panels.split_at_mut(done);
+        let Some(panel) = done.last_mut() else { return true };
+        let width = panel.ncols();
+        let (mut top, mut below) = panel.rb_mut().split_at_row_mut(width);
         if !factor_whole(top.rb_mut(), delta, epsilon) {
             return false;
         }
         solve_lower_triangular_in_place(top.rb(), below.rb_mut().transpose_mut(), par);
-        for (number, strip) in rest.chunks_mut(SYSTEM.panel * size).enumerate() {
+        let mut first = 0;
+        for strip in rest {
             if !heed.go_on() {
                 return false;
             }
-            let (first, columns) = (number * SYSTEM.panel, strip.len() / size);
-            let strip = MatMut::from_column_major_slice_mut(strip, size, columns);
-            let (mut square, mut under) = strip.subrows_mut(end + first, size - end - first).split_at_row_mut(columns);
-            let left = below.rb().subrows(first, size - end - first);
+            let columns = strip.ncols();
+            let (mut square, mut under) = strip.rb_mut().split_at_row_mut(columns);
+            let left = below.rb().subrows(first, below.nrows() - first);
             let (own, others) = left.split_at_row(columns);
             let (lower, whole) = (BlockStructure::TriangularLower, BlockStructure::Rectangular);
             let (add, across) = (Accum::Add, own.transpose());
             triangular::matmul(square.rb_mut(), lower, add, own, whole, across, whole, minus, par);
             matmul(under.rb_mut(), Accum::Add, others, across, minus, par);
+            first += columns;
         }
     }
     true

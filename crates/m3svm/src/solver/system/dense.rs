@@ -6,17 +6,24 @@
 //!
 //! [`Rows::blocks`]: crate::engine::Rows::blocks
 
+use std::ops::Range;
+
 use super::Matrix;
 use super::cholesky::{factor, factor_lifted, solve_factored};
+use super::packed::PackedMatrix;
 use super::tuning::SYSTEM;
 use crate::engine::WriteOut;
+use crate::lanes::Lanes;
+use crate::penalty::pairs;
+use crate::plan::Written;
 use crate::problem::Problem;
 
 /// Buffers for forming and factoring, kept between steps.
 pub(crate) struct Dense {
-    /// Light rows are lumped together, and the matrix is a preconditioner.
-    lump: bool,
+    how: Written,
+    /// Of these two one is used.
     matrix: Vec<f64>,
+    packed: PackedMatrix,
     width: usize,
     /// There have been sums in single precision, and they have failed.
     is_rough: bool,
@@ -26,11 +33,9 @@ pub(crate) struct Dense {
 }
 
 impl Dense {
-    /// With `lump`, only the heaviest entries are written out one by one; the others enter as the mean outer product of their
-    /// class, and the matrix becomes a preconditioner.
-    pub(crate) fn new(problem: &Problem<'_>, lump: bool) -> Self {
-        let width = problem.width();
-        Self { lump, matrix: Vec::new(), width, is_rough: false, doubtful: false, lift: 0.0 }
+    pub(crate) fn new(problem: &Problem<'_>, how: Written) -> Self {
+        let (width, packed) = (problem.width(), PackedMatrix::default());
+        Self { how, matrix: Vec::new(), packed, width, is_rough: false, doubtful: false, lift: 0.0 }
     }
 
     /// No more sums in single precision; whether there have been any until now.
@@ -40,12 +45,12 @@ impl Dense {
 
     /// Whether there has been a system yet.
     pub(crate) fn is_factored(&self) -> bool {
-        !self.matrix.is_empty()
+        !self.matrix.is_empty() || self.packed.is_factored()
     }
 
     /// Whether [`Dense::apply`] inverts the matrix exactly.
     pub(crate) fn is_exact(&self) -> bool {
-        !self.lump && self.lift == 0.0
+        self.how == Written::Whole && self.lift == 0.0
     }
 
     /// Forms and factors the matrix, where a few digits are enough from sums in single precision; `false` if it is not positive
@@ -55,10 +60,13 @@ impl Dense {
     /// lifted diagonal makes the matrix a preconditioner.
     pub(crate) fn prepare(&mut self, a: &mut Matrix<'_>, roughly: bool) -> bool {
         let size = self.width * (a.problem.classes - 1);
+        if self.how == Written::Packed {
+            return self.pack(a, size);
+        }
         if roughly && !self.doubtful {
             self.lift = 0.0;
             let mut matrix = std::mem::take(&mut self.matrix);
-            let rough = self.form(a, true, &mut matrix);
+            let rough = self.form(a, true, &mut WholeMatrix { numbers: &mut matrix, size });
             self.matrix = matrix;
             if !rough {
                 // There was nothing to gain, and nothing is lost.
@@ -77,12 +85,24 @@ impl Dense {
         self.lifted(a, &SYSTEM.lifts)
     }
 
+    /// Forms and factors it in single precision.
+    fn pack(&mut self, a: &mut Matrix<'_>, size: usize) -> bool {
+        let mut packed = std::mem::take(&mut self.packed);
+        let done = SYSTEM.packed_lifts.iter().any(|lift| {
+            packed.clear(size);
+            self.form(a, true, &mut packed);
+            !a.problem.heed.is_stopped() && packed.factor(*lift, a.problem.heed)
+        });
+        self.packed = packed;
+        done
+    }
+
     /// Forms and factors the matrix with the first of these lifts that makes it positive definite.
     fn lifted(&mut self, a: &mut Matrix<'_>, lifts: &[f64]) -> bool {
         let (size, heed) = (self.width * (a.problem.classes - 1), a.problem.heed);
         let mut matrix = std::mem::take(&mut self.matrix);
         let lift = factor_lifted(&mut matrix, size, lifts, heed, |matrix| {
-            self.form(a, false, matrix);
+            self.form(a, false, &mut WholeMatrix { numbers: matrix, size });
         });
         self.matrix = matrix;
         // Where none does it the matrix is not to be believed.
@@ -98,7 +118,10 @@ impl Dense {
         for (j, row) in r.chunks_exact(c).enumerate() {
             (0..c - 1).for_each(|k| small[k * width + j] = row[k]);
         }
-        solve_factored(&self.matrix, small.len(), &mut small);
+        match self.how {
+            Written::Packed => self.packed.solve(&mut small),
+            _ => solve_factored(&self.matrix, small.len(), &mut small),
+        }
         for (j, row) in out.chunks_exact_mut(c).enumerate() {
             (0..c - 1).for_each(|k| row[k] = small[k * width + j]);
             row[c - 1] = 0.0;
@@ -107,17 +130,33 @@ impl Dense {
     }
 
     /// Writes the matrix out; whether it comes from sums in single precision.
-    fn form(&self, a: &mut Matrix<'_>, roughly: bool, matrix: &mut Vec<f64>) -> bool {
+    fn form(&self, a: &mut Matrix<'_>, roughly: bool, matrix: &mut impl LowerHalf) -> bool {
         let (c, width) = (a.problem.classes, self.width);
         let size = width * (c - 1);
-        matrix.clear();
-        matrix.resize(size * size, 0.0);
+        matrix.begin(size);
         // Conjugate gradients mend the rest.
-        let heaviest = self.lump.then(|| size.pow(3) / (SYSTEM.lumped * width * width));
+        let of_factor = |share: usize| size.pow(3) / (share * width * width);
+        let how = match self.how {
+            Written::Whole => WriteOut { heaviest: None, lumps: false, roughly },
+            Written::Lumped => WriteOut { heaviest: Some(of_factor(SYSTEM.lumped)), lumps: true, roughly },
+            Written::Packed => WriteOut { heaviest: Some(of_factor(SYSTEM.thinned)), lumps: false, roughly },
+        };
         let penalty = a.penalty;
-        let rough = a.rows.blocks(WriteOut { heaviest, roughly }, &mut |pair, block, stride| {
-            penalty.add_pair(pair.number, pair.first, pair.second, block, stride);
+        let mut seen = vec![false; c * (c - 1) / 2];
+        let rough = a.rows.blocks(how, &mut |pair, block, stride| {
+            if !std::mem::replace(&mut seen[pair.number], true) {
+                penalty.add_pair(pair.number, pair.first, pair.second, block, stride);
+            }
             scatter(matrix, block, stride, width, pair.first, pair.second, c);
+        });
+        let mut alone = Vec::new();
+        pairs(c, |pair, k, l| {
+            if !seen[pair] {
+                alone.clear();
+                alone.resize(width * width, 0.0);
+                penalty.add_pair(pair, k, l, &mut alone, width);
+                scatter(matrix, &alone, width, width, k, l, c);
+            }
         });
         // ρ and ε act on centred steps: Tᵀ(ρI)T = ρ(I − 11ᵀ/c).
         let ridge = |j: usize| 2.0 * a.problem.epsilon + if j < a.problem.features { a.penalty.ridge } else { 0.0 };
@@ -125,7 +164,8 @@ impl Dense {
             for l in k..c - 1 {
                 for j in 0..width {
                     let share = f64::from(u8::from(k == l)) - 1.0 / c as f64;
-                    matrix[(k * width + j) * size + l * width + j] += share * ridge(j);
+                    let row = l * width + j;
+                    add(matrix.column(k * width + j, row..row + 1), &[ridge(j)], share);
                 }
             }
         }
@@ -133,25 +173,77 @@ impl Dense {
     }
 }
 
+/// The lower half of a symmetric matrix, column by column.
+trait LowerHalf {
+    type Number: Lanes;
+
+    /// All zeros.
+    fn begin(&mut self, size: usize);
+
+    /// Some rows of a column, none above the diagonal.
+    fn column(&mut self, column: usize, rows: Range<usize>) -> &mut [Self::Number];
+}
+
+struct WholeMatrix<'a> {
+    numbers: &'a mut Vec<f64>,
+    size: usize,
+}
+
+impl LowerHalf for WholeMatrix<'_> {
+    type Number = f64;
+
+    fn begin(&mut self, size: usize) {
+        self.size = size;
+        self.numbers.clear();
+        self.numbers.resize(size * size, 0.0);
+    }
+
+    fn column(&mut self, column: usize, rows: Range<usize>) -> &mut [f64] {
+        let start = column * self.size;
+        &mut self.numbers[start + rows.start..start + rows.end]
+    }
+}
+
+impl LowerHalf for PackedMatrix {
+    type Number = f32;
+
+    fn begin(&mut self, size: usize) {
+        self.clear(size);
+    }
+
+    fn column(&mut self, column: usize, rows: Range<usize>) -> &mut [f32] {
+        Self::column(self, column, rows)
+    }
+}
+
+fn add<'e, T: Lanes>(to: &mut [T], from: impl IntoIterator<Item = &'e f64>, times: f64) {
+    to.iter_mut().zip(from).for_each(|(to, from)| *to = T::rounded(to.widened() + times * from));
+}
+
 /// Adds E (in columns `stride` apart) to the diagonal blocks of k and l and subtracts it from block (l, k), in the lower triangle of
 /// the matrix.
-fn scatter(matrix: &mut [f64], block: &[f64], stride: usize, width: usize, k: usize, l: usize, classes: usize) {
-    let size = width * (classes - 1);
+fn scatter(
+    matrix: &mut impl LowerHalf,
+    block: &[f64],
+    stride: usize,
+    width: usize,
+    k: usize,
+    l: usize,
+    classes: usize,
+) {
     for m in [k, l] {
         if m + 1 < classes {
             for j in 0..width {
-                let at = (m * width + j) * size + m * width;
-                let out = &mut matrix[at + j..at + width];
-                out.iter_mut().zip(&block[j * stride + j..j * stride + width]).for_each(|(o, e)| *o += e);
+                let out = matrix.column(m * width + j, m * width + j..(m + 1) * width);
+                add(out, &block[j * stride + j..j * stride + width], 1.0);
             }
         }
     }
     if l + 1 < classes {
         for j in 0..width {
-            let at = (k * width + j) * size + l * width;
-            let (upper, lower) = matrix[at..at + width].split_at_mut(j);
-            lower.iter_mut().zip(&block[j * stride + j..j * stride + width]).for_each(|(o, e)| *o -= e);
-            upper.iter_mut().zip(block[j..].iter().step_by(stride)).for_each(|(o, e)| *o -= e);
+            let (upper, lower) = matrix.column(k * width + j, l * width..(l + 1) * width).split_at_mut(j);
+            add(lower, &block[j * stride + j..j * stride + width], -1.0);
+            add(upper, block[j..].iter().step_by(stride), -1.0);
         }
     }
 }

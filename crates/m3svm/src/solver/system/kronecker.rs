@@ -202,7 +202,7 @@ mod tests {
         let plan = SystemPlan::of(&risk.problem, &rows.sizes());
         let mut system = NewtonSystem::new(&risk.problem, &mut rows, plan);
         system.dense = None;
-        system.woodbury = Some(Woodbury::new(&risk.problem, &rows, PLAN.entries.0));
+        system.woodbury = Some(Woodbury::new(&risk.problem, &rows, PLAN.entries.0, PLAN.most_entries));
         system.kronecker = Some(Kronecker::new());
         let rest = Accuracy { most: f64::INFINITY, precise: false, roughly: false, easy: true };
         let (mut step, mut left) = (vec![0.0; grad.len()], vec![0.0; grad.len()]);

@@ -11,6 +11,7 @@ mod dense;
 mod kronecker;
 mod low_rank;
 mod over_classes;
+mod packed;
 mod tuning;
 mod woodbury;
 
@@ -111,9 +112,9 @@ impl NewtonSystem {
     pub(crate) fn new(problem: &Problem<'_>, rows: &mut dyn Rows, plan: SystemPlan) -> Self {
         let mut system = Self { plan, dense: None, woodbury: None, kronecker: None, in_f32: false, trusted: 0 };
         if plan.writes_out {
-            system.dense = Some(Dense::new(problem, plan.lumps));
+            system.dense = Some(Dense::new(problem, plan.written));
         } else {
-            system.woodbury = Some(Woodbury::new(problem, rows, plan.entries));
+            system.woodbury = Some(Woodbury::new(problem, rows, plan.entries, plan.most_entries));
             system.in_f32 = rows.keep_f32(true);
             system.kronecker = plan.kronecker.then(Kronecker::new);
         }
@@ -169,7 +170,7 @@ impl NewtonSystem {
         // A better preconditioner is tried first.
         let price = if self.in_f32 { SYSTEM.single } else { 1.0 };
         if !more && price * products as f64 > self.plan.break_even {
-            self.dense = Some(Dense::new(a.problem, self.plan.lumps));
+            self.dense = Some(Dense::new(a.problem, self.plan.written));
             self.woodbury = None;
             self.in_f32 = a.rows.keep_f32(false);
         }

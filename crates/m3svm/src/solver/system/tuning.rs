@@ -24,6 +24,11 @@ tuning! {
         rounded: f64 = 32.0 * f32::EPSILON as f64, "shares of the diagonal entry", "the digits of single precision";
         /// Share of the factorisation that writing out single rows may cost where the matrix is a preconditioner: one in so many.
         lumped: usize = 9, "cubes of the size", "a third of the factorisation, which takes a third of the cube";
+        /// The same where the other rows are thinned out, so that more of them make it better.
+        thinned: usize = 3, "cubes of the size", "as much as the factorisation";
+        /// What a packed matrix gets on its diagonal of ones: one after the other, until it is positive definite.
+        packed_lifts: [f32; 3] = [4.0 * f32::EPSILON, 64.0 * f32::EPSILON, 1024.0 * f32::EPSILON], "ones",
+            "a little above the rounding of a large factorisation, and more where sums were rounded";
         /// Sizes from which on, and up to which, a factorisation is made in pieces of `pieces`, smaller ones than usual: at 57 it takes 5.4
         /// instead of 8 µs.
         short: (usize, usize) = (40, 96), "rows of the matrix", "measured";
@@ -48,9 +53,7 @@ tuning! {
         /// not go far where features hardly vary together: nothing holds it back there as long as the penalty is flat at 0 (p > 2), and steps
         /// are not exact enough to go there on purpose.
         soft: f32 = 2.5e-4, "diagonal entries", "by hand";
-        /// Woodbury: most entries that hard systems are given: the small one then takes 100 MB, and as much again while it is made.
-        hardest: usize = 3600, "entries", "memory";
-        /// Size from which on its factor is made in single precision: smaller ones cost little either way.
+        /// Woodbury: size from which on its factor is made in single precision: smaller ones cost little either way.
         wide: usize = 256, "entries", "by hand";
         /// What the entries must leave of the inverse without them, along the gradient, or it is the rounding of single precision. They take
         /// nearly all of it away where the penalty is small.

@@ -36,8 +36,9 @@ pub(crate) struct Woodbury {
     sizes: Sizes,
     /// Whether inner products of rows have the digits of single precision only.
     gram_is_rough: bool,
-    /// How many entries there may be.
+    /// How many entries there may be now, and ever.
     most: usize,
+    hardest: usize,
     entries: Entries,
     /// The rows that entries belong to, copied out (times 1/√q); entries count in these.
     rows: EntryRows,
@@ -60,8 +61,8 @@ pub(crate) struct Woodbury {
 }
 
 impl Woodbury {
-    /// With so many entries to begin with.
-    pub(crate) fn new(problem: &Problem<'_>, rows: &dyn Rows, most: usize) -> Self {
+    /// With so many entries to begin with, and at most.
+    pub(crate) fn new(problem: &Problem<'_>, rows: &dyn Rows, most: usize, hardest: usize) -> Self {
         let (d, sizes, squares) = (problem.features, rows.sizes(), rows.mean_squares());
         let spread = squares.iter().sum::<f64>() / d.max(1) as f64;
         let alike = squares.iter().all(|s| *s == 0.0 || (spread / SYSTEM.alike..spread * SYSTEM.alike).contains(s));
@@ -72,6 +73,7 @@ impl Woodbury {
             sizes,
             gram_is_rough: false,
             most,
+            hardest,
             entries: Entries::default(),
             rows: EntryRows::empty(),
             inverse: Vec::new(),
@@ -149,7 +151,7 @@ impl Woodbury {
         if many_rows(a.problem, &self.sizes) {
             return;
         }
-        while 2 * self.most <= SYSTEM.hardest && spent > self.factored(entries(2 * self.most), single) {
+        while 2 * self.most <= self.hardest && spent > self.factored(entries(2 * self.most), single) {
             self.most *= 2;
         }
     }
@@ -383,7 +385,7 @@ mod tests {
             let mut rows = InMemory::new(&risk);
             rows.begin();
             loss.hessian_rows(&z, data.y(), rows.curvature());
-            let mut active = Woodbury::new(&risk.problem, &rows, PLAN.entries.0);
+            let mut active = Woodbury::new(&risk.problem, &rows, PLAN.entries.0, PLAN.most_entries);
             let penalty = ridge.curvature(&vec![0.0; d * c], c, &[]);
             let mut a = Matrix { problem: &risk.problem, rows: &mut rows, penalty: &penalty };
             let mut v: Vec<f64> = (0..risk.dim()).map(|i| (i * 13 % 17) as f64 - 8.0).collect();
