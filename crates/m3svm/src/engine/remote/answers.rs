@@ -133,7 +133,8 @@ impl Rows for RemoteRows<'_> {
 
     fn values_along(&self, lengths: &[f64]) -> Vec<f64> {
         // Most steps are whole. Where it is known what smoothing will be at their end, all that is wanted there comes at once.
-        let foreseen = self.state.borrow_mut().foreseen.take().or(if self.is_relaxed() { None } else { Some(0.0) });
+        let foreseen = self.state.borrow_mut().foreseen.take();
+        let foreseen = foreseen.or(if self.is_relaxed() { None } else { Some(0.0) });
         if let Some(mu) = foreseen.filter(|_| lengths == [1.0]) {
             return vec![self.look_ahead(mu).unwrap_or_default()];
         }
