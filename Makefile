@@ -37,7 +37,7 @@ EXAMPLES := quickstart custom_loss from_file
 help:
 	@echo "make test    all tests, doc tests and examples"
 	@echo "make test-torch        the losses for PyTorch, which is fetched (3 GB); afterwards a part of make test"
-	@echo "make test-spark        the estimator for Spark, which is fetched (0.5 GB) and needs Java 17"
+	@echo "make test-spark        the estimator for Spark, which is fetched (0.5 GB) and needs Java 17; afterwards a part of make test"
 	@echo "make faults  kills, signals, full disks and broken pipes at random moments; MINUTES=10 goes on for longer"
 	@echo "make check   formatting, lints, documentation, licences and advisories"
 	@echo "make docs    the documentation of the Python package, in target/docs"
@@ -52,8 +52,8 @@ help:
 	@echo "make attack  try to get below lower bounds; COUNT=100000 SEED=1 says how often and where"
 	@echo "make bench   compare speed with SciPy and Adam; ARGS='--sets glass' picks data sets"
 
-# With PyTorch where it has been fetched.
-test: test-rust test-python test-wheel $(if $(wildcard $(TORCH)/ready),test-torch)
+# With PyTorch and Spark where they have been fetched.
+test: test-rust test-python test-wheel $(if $(wildcard $(TORCH)/ready),test-torch) $(if $(wildcard $(SPARK)/ready),test-spark)
 
 # nextest runs tests of different crates side by side, but no doc tests. The bindings are tested from Python.
 test-rust:
@@ -113,9 +113,11 @@ test-torch: python-build
 		echo "LEFT OUT: the losses for PyTorch were not tested, because it could not be installed (see above)"; \
 	fi
 
-# Without Java the tests say that they were left out.
+# Compiled code is that of `test-python`. Without Java nothing is fetched.
 test-spark: python-build
-	@if $(MAKE) --no-print-directory $(SPARK)/ready; then \
+	@if ! command -v java >/dev/null; then \
+		echo "LEFT OUT: Spark was not tested, because there is no Java 17 (Debian: openjdk-17-jre-headless)"; \
+	elif $(MAKE) --no-print-directory $(SPARK)/ready; then \
 		set -ex; export PYTHONPATH=$(CURDIR)/python; \
 		$(SPARK)/bin/python -m pytest --quiet python/tests/test_spark.py; \
 	else \

@@ -8,25 +8,39 @@ from os import PathLike
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ._core import Frame, Model, fit
-from ._data import TrainingData, class_names, class_weight_by_name, features, label_kind, training_data
+from ._core import Frame, GatheredRows, Model, check_passing, fit
+from ._data import (
+    TrainingData,
+    class_names,
+    class_weight_by_name,
+    features,
+    label_kind,
+    to_push,
+    training_data,
+    warn_of_left_out,
+)
 from ._export import Exports
+from ._memory import cache_folder, memory_budget
 from ._parameters import Parameters
 from ._probability import probabilities_at, temperature_by_cross_validation
 from ._progress import ProgressLine, warn_of_missing_probabilities, warn_unless_converged
 from ._settings import Preparation, Settings
 from ._solution import OfSolution, as_state, from_state
+from ._sources import Labels, Source, named_batch, source_of
 from ._typing import Self
 
 ClassWeight = dict[Any, float] | Literal["balanced"] | None
 Scale = Literal["auto", "none", "standard", "maxabs", "minmax"] | None
 Solver = Literal["auto", "newton", "lbfgs", "adam", "proximal", "dual"]
+# The share of the budget that rows may take to be held at once.
+_HELD = 1 / 3
+
 RandomState = int | np.random.RandomState | None
 
 
@@ -78,19 +92,23 @@ class LinearClassifier(Parameters, Exports, ClassifierMixin, BaseEstimator):  # 
     scorer_coef_ = OfSolution()
     scorer_intercept_ = OfSolution()
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Train on labelled rows.
 
         Parameters
         ----------
-        X : array-like, data frame or CSR matrix of shape (n_samples, n_features)
+        X : array-like, data frame or CSR matrix of shape (n_samples, n_features), or batches of rows
             Features. ``float32`` and ``float64`` arrays in row or column order, columns of numbers of pandas, Polars and
             Arrow, and the values of CSR matrices are used where they lie, unless they are to be scaled; everything else
-            is converted, which costs one copy.
-        y : array-like of shape (n_samples,)
-            Labels of at least two classes: numbers or texts.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of at least 0. A whole number means the same as repeating the row that often.
+            is converted, which costs one copy. Rows need not fit into memory (:func:`m3svm.set_memory_budget`) if X is an iterator
+            over batches ``(X, y)`` or ``(X, y, sample_weight)``, a function that returns one, a lazy frame of Polars, a dataset or
+            a reader of Arrow, or a memory map of NumPy.
+        y : array-like of shape (n_samples,) or str
+            Labels of at least two classes: numbers or texts. The name of a column where X has columns and comes in batches; nothing
+            where batches bring their labels with them.
+        sample_weight : array-like of shape (n_samples,) or str, optional
+            Weights of at least 0. A whole number means the same as repeating the row that often. As `y`, it may be the name of
+            a column.
 
         Returns
         -------
@@ -206,10 +224,32 @@ class LinearClassifier(Parameters, Exports, ClassifierMixin, BaseEstimator):  # 
             self.__dict__.update(before)
             raise
 
-    def _train(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, **choice: Any) -> Model:
+    def _train(self, X: Any, y: Any, sample_weight: Any, **choice: Any) -> Model:
         """Trains and takes over what came out. `choice` is for estimators that choose settings from the data."""
         if self.on_interrupt not in ("raise", "keep"):
             raise ValueError(f'`on_interrupt` must be "raise" or "keep", found {self.on_interrupt!r}')
+        budget = memory_budget()
+        source = source_of(X, y, sample_weight, budget)
+        if source is None:
+            return self._train_held(X, y, sample_weight, **choice)
+        whole = source.whole(int(budget * _HELD))
+        if whole is None:
+            self._check_passing()
+            return self._train_passing(source)
+        try:
+            return self._train_held(*whole, **choice)
+        except MemoryError:
+            try:
+                self._check_passing()
+            except ValueError:
+                pass
+            else:
+                del whole
+                return self._train_passing(source)
+            raise
+
+    def _train_held(self, X: Any, y: Any, sample_weight: Any, **choice: Any) -> Model:
+        """The same for rows in memory."""
         data = training_data(self, X, y, sample_weight)
         estimates = self._estimates_probabilities()
         seed = self._seed(draw=estimates)
@@ -248,6 +288,59 @@ class LinearClassifier(Parameters, Exports, ClassifierMixin, BaseEstimator):  # 
             # A row that counts nothing supports nothing.
             counts = slice(None) if data.sample_weight is None else data.sample_weight[support] > 0
             self.support_ = support[counts].astype(np.intp)
+        return model
+
+    def _check_passing(self) -> None:
+        """Refuses what needs all rows at once, before they are gone through."""
+        if self._estimates_probabilities():
+            raise ValueError(
+                "probability=True needs all rows in memory, and these take more than the budget (m3svm.set_memory_budget)"
+            )
+        settings = self._settings(None, np.empty(0))
+        settings.pop("class_weight", None)
+        check_passing(settings)
+
+    def _train_passing(self, source: Source) -> Model:
+        """Trains on rows that do not fit into memory: they go to a cache on disk, and are read from there."""
+        rows, labels, name = GatheredRows(cache_folder()), Labels(), type(self).__name__
+        line = ProgressLine(name) if self.verbose else None
+        self.__dict__.pop("_means", None)
+        again, number_of_pass = True, 0
+        while again:
+            number_of_pass += 1
+            read = 0
+            for batch in source.batches():
+                with named_batch(batch.number):
+                    x, how = to_push(self, batch.x, first=number_of_pass == 1 and read == 0)
+                    rows.push(x, labels.numbers(batch.y), labels.names, sample_weight=batch.weight, settings=how)
+                read += len(batch.y)
+                if line is not None:
+                    line.reading(read, number_of_pass)
+            again = rows.pass_ended()
+            if again and not source.repeats:
+                raise ValueError(
+                    "columns of texts, times or with gaps are learnt from all rows first, and these batches can be had only once; "
+                    "pass a function that returns them, or a dataset"
+                )
+        classes = labels.classes()
+        rows.finish(text_labels=classes.dtype.kind == "U", feature_names=self._feature_names())
+        warn_of_left_out(rows.left_out, frames=4)
+        settings = self._settings(self._seed(draw=False), classes)
+        if self.scale == "auto" and rows.prepared:
+            settings["scale"] = "standard"
+        if rows.means is not None:
+            # New rows may have gaps.
+            self._means = np.array(rows.means)
+        model = rows.fit(
+            settings,
+            start=getattr(self, "_model", None) if self.warm_start else None,
+            n_threads=self.n_threads,
+            progress=None if line is None else line.step,
+            keep_interrupted=self.on_interrupt == "keep",
+        )
+        if line is not None:
+            line.finish(model)
+        self._adopt(model, classes)
         return model
 
     def _class_scores(self, X: Any) -> NDArray[np.float64]:
@@ -303,7 +396,15 @@ class LinearClassifier(Parameters, Exports, ClassifierMixin, BaseEstimator):  # 
 
     def _adopt(self, model: Model, classes: NDArray[Any]) -> None:
         """Takes over everything that a model knows."""
-        for name in ("support_", "temperature_", "_moments", "coef_", "scorer_coef_", "prepared_feature_names_"):
+        for name in (
+            "support_",
+            "n_passes_",
+            "temperature_",
+            "_moments",
+            "coef_",
+            "scorer_coef_",
+            "prepared_feature_names_",
+        ):
             self.__dict__.pop(name, None)
         self._model = model
         self.classes_ = classes
@@ -326,6 +427,8 @@ class LinearClassifier(Parameters, Exports, ClassifierMixin, BaseEstimator):  # 
         self.objective_ = model.objective
         self.dual_gap_ = np.nan if model.relative_gap is None else model.relative_gap
         self.n_iter_ = model.iterations
+        if model.passes is not None:
+            self.n_passes_ = model.passes
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_model")

@@ -13,9 +13,11 @@ __all__ = [
     "BORDER",
     "__version__",
     "Frame",
+    "GatheredRows",
     "Model",
     "PreparedFrame",
     "RowPart",
+    "check_passing",
     "choose",
     "default_settings",
     "describe_part",
@@ -30,7 +32,7 @@ __all__ = [
     "set_memory_budget",
 ]
 
-BORDER: Final = 6
+BORDER: Final = 7
 """
 What this module and the Python files agree on; see `python/m3svm/_border.py`, where it is written too.
 """
@@ -78,6 +80,69 @@ class Frame:
         """
     @property
     def shape(self, /) -> tuple[int, int]: ...
+
+@final
+class GatheredRows:
+    """
+    Takes rows batch by batch, and trains on them once all have come.
+    """
+    def __new__(cls, /, folder: str | PathLike[str] | None = None) -> GatheredRows:
+        """
+        What does not fit into memory goes to the folder, or to that for temporary files.
+        """
+    def finish(self, /, *, text_labels: bool, feature_names: list[str] | None = None) -> None:
+        """
+        Nothing more will come.
+        """
+    def fit(
+        self,
+        /,
+        settings: Settings,
+        *,
+        start: Model | None = None,
+        n_threads: SupportsIndex | None = None,
+        progress: Callable[[int, float, float | None, int | None, float | None], object] | None = None,
+        keep_interrupted: bool = False,
+    ) -> Model:
+        """
+        Trains on all rows, which are gone afterwards.
+
+        `progress(iteration, objective, relative_gap, passes, seconds_left)` is called now and then. An exception from it, or Ctrl-C, ends the training and is
+        raised, unless `keep_interrupted` asks for the model so far after Ctrl-C.
+        """
+    @property
+    def left_out(self, /) -> list[tuple[str, str]]:
+        """
+        Columns that are no features, and why.
+        """
+    @property
+    def means(self, /) -> list[float] | None:
+        """
+        The mean of every column of a frame of numbers without gaps.
+        """
+    def pass_ended(self, /) -> bool:
+        """
+        All rows have come. Whether they are to come once more: what becomes of columns may be learnt from all rows first.
+        """
+    @property
+    def prepared(self, /) -> bool:
+        """
+        Whether features were made of columns, and are not columns as they are.
+        """
+    def push(
+        self,
+        /,
+        x: Any,
+        y: NDArray[uint32],
+        labels: list[str],
+        *,
+        sample_weight: NDArray[float64] | None = None,
+        settings: Preparation | None = None,
+    ) -> None:
+        """
+        Adds a batch; `y` are positions in `labels`, of which there may be more than before. Columns of a data frame are prepared as `settings`
+        say, or `None` says that only those are which are no numbers without gaps.
+        """
 
 @final
 class Model:
@@ -281,6 +346,11 @@ class RowPart:
         Answers a message of `fit_parts` about these rows; `y` are positions in its `classes`.
         """
 
+def check_passing(settings: Settings) -> None:
+    """
+    Refuses settings that need all rows in memory.
+    """
+
 def choose(tried: list[tuple[float | None, float | None, list[float]]], rule: str) -> int:
     """
     The position of the setting that a rule chooses, by its scores on every split, of which more is better.
@@ -342,13 +412,13 @@ def fit_parts(
     feature_names: list[str] | None = None,
     start: Model | None = None,
     n_threads: SupportsIndex | None = None,
-    progress: Callable[[int, float, float | None], object] | None = None,
+    progress: Callable[[int, float, float | None, int | None, float | None], object] | None = None,
     keep_interrupted: bool = False,
 ) -> Model:
     """
     Trains on rows in parts, with one description each, by way of a carrier. `mass` is the weight of the rows of each class.
 
-    `progress(iteration, objective, relative_gap)` is called now and then. An exception from it or from the carrier, or Ctrl-C, ends the
+    `progress(iteration, objective, relative_gap, passes, seconds_left)` is called now and then. An exception from it or from the carrier, or Ctrl-C, ends the
     training and is raised, unless `keep_interrupted` asks for the model so far after Ctrl-C.
     """
 

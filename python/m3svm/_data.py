@@ -17,6 +17,7 @@ from sklearn.utils.validation import validate_data
 from ._columns import Columns, Gaps, are_numbers, columns_of, is_wide
 from ._core import Frame, Model, PreparedFrame
 from ._frames import as_arrow_table, chosen, column_names, frame_of, is_frame, speaks_arrow
+from ._parts import numbers as as_numbers
 from ._settings import Preparation
 
 # Single and double precision are used as they are; everything else becomes double.
@@ -86,12 +87,33 @@ def _of_features(estimator: Any, frame: Frame, weight: NDArray[np.float64] | Non
     """The columns of a frame that are features; says which are not."""
     asked: Preparation = {} if estimator.preparation == "auto" else estimator.preparation
     frame, left_out = frame.for_training(asked, weight)
+    warn_of_left_out(left_out, frames=6)
+    return frame
+
+
+def warn_of_left_out(left_out: list[tuple[str, str]], frames: int) -> None:
+    """Says which columns are no features, and why, to whom is so many calls above."""
     if left_out:
         each = ", ".join(f"`{column}` ({reason})" for column, reason in left_out)
         warnings.warn(
-            f"left out: {each}; preparation={{'keep': [...]}} uses a column all the same", UserWarning, stacklevel=5
+            f"left out: {each}; preparation={{'keep': [...]}} uses a column all the same",
+            UserWarning,
+            stacklevel=frames + 1,
         )
-    return frame
+
+
+def to_push(estimator: Any, X: Any, first: bool) -> tuple[Any, Any]:
+    """A batch as the library takes it, and how its columns are to be prepared: None if only those that are no numbers without gaps."""
+    asked = estimator.preparation
+    if asked is not None and asked != "auto" and not isinstance(asked, dict):
+        raise ValueError(f'`preparation` must be "auto", None or a dict, found {asked!r}')
+    if first:
+        validate_data(estimator, X, reset=True, skip_check_array=True)
+    if isinstance(asked, dict) and not sparse.issparse(X):
+        return frame_of(X), asked
+    if asked == "auto" and is_frame(X):
+        return frame_of(X), None
+    return as_numbers(X), None
 
 
 def known_classes(estimator: Any, classes: Any) -> NDArray[Any]:

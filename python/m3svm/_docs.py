@@ -128,6 +128,8 @@ _ATTRIBUTES = dedent(
         problem is not convex and there is no bound (p < 1), and after `partial_fit`.
     n_iter_ : int
         Iterations of the solver.
+    n_passes_ : int
+        How often all rows were gone through; only where they did not fit into memory, or were elsewhere. Then there is no ``support_``.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)

@@ -91,7 +91,7 @@ def describe(number: int, x: Any, y: Any, weight: Any) -> Described:
                 )
         if rows == 0:
             return Described(0, None, np.empty(0, dtype=object), np.empty(0), names)
-        _refuse_gaps(y)
+        refuse_gaps(y)
         check_classification_targets(y)
         found, of = np.unique(y, return_inverse=True)
         mass = np.bincount(of, weights=weight, minlength=len(found)).astype(np.float64)
@@ -100,7 +100,8 @@ def describe(number: int, x: Any, y: Any, weight: Any) -> Described:
         raise place(number, problem) from problem
 
 
-def _refuse_gaps(y: NDArray[Any]) -> None:
+def refuse_gaps(y: NDArray[Any]) -> None:
+    """Refuses labels that are missing, with the first row that has none."""
     gaps = np.not_equal(y, y) if y.dtype.kind in "fcO" else np.zeros(len(y), dtype=bool)
     if y.dtype.kind == "O":
         gaps = gaps | np.array([label is None for label in y])

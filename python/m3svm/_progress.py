@@ -33,17 +33,35 @@ class ProgressLine:
         self._terminal = sys.stdout.isatty()
         self._width = 0
 
-    def step(self, iteration: int, objective: float, gap: float | None) -> None:
+    def reading(self, rows: int, number: int) -> None:
+        """Called while rows are read, for so many times."""
+        if self._is_due():
+            self._print(f"{rows} rows read" + (f", pass {number}" if number > 1 else ""), last=False)
+
+    def step(
+        self,
+        iteration: int,
+        objective: float,
+        gap: float | None,
+        passes: int | None = None,
+        seconds_left: float | None = None,
+    ) -> None:
         """Called many times a second while the training runs."""
-        if time.monotonic() < self._next:
-            return
-        self._next = time.monotonic() + (_SECONDS / 5 if self._terminal else _SECONDS)
-        self._print(f"iteration {iteration}, objective {objective:.8g}{_gap(gap)}", last=False)
+        if self._is_due():
+            passed = "" if passes is None else f", pass {passes}"
+            left = "" if seconds_left is None else f", about {seconds_left:.0f} s left"
+            self._print(f"iteration {iteration}{passed}, objective {objective:.8g}{_gap(gap)}{left}", last=False)
 
     def finish(self, model: Model) -> None:
         """Called with the result."""
         work = f"{model.stop} after {model.iterations} iterations of {model.solver}"
         self._print(f"{work}, objective {model.objective:.8g}{_gap(model.relative_gap)}", last=True)
+
+    def _is_due(self) -> bool:
+        if time.monotonic() < self._next:
+            return False
+        self._next = time.monotonic() + (_SECONDS / 5 if self._terminal else _SECONDS)
+        return True
 
     def _print(self, text: str, *, last: bool) -> None:
         line = f"[{self._name}] {text}"
@@ -60,7 +78,7 @@ def warn_of_missing_probabilities(name: str) -> None:
     warnings.warn(
         f"{name} was interrupted while probabilities were estimated; the model was kept without them",
         ConvergenceWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn import get_config
 from sklearn.metrics import check_scoring
@@ -43,16 +43,16 @@ class Search(LinearClassifier):
     rule: Literal["best-mean", "one-standard-error"] = "best-mean"
     search_tol: float = 1e-4
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Self:
         """Choose by cross-validation, then train on all rows.
 
         Parameters
         ----------
-        X : array-like, data frame or CSR matrix of shape (n_samples, n_features)
-            Features.
-        y : array-like of shape (n_samples,)
+        X : array-like, data frame or CSR matrix of shape (n_samples, n_features), or batches of rows
+            Features; batches as for the estimators that do not choose. A search holds all rows in memory.
+        y : array-like of shape (n_samples,) or str
             Labels of at least two classes: numbers or texts.
-        sample_weight : array-like of shape (n_samples,), optional
+        sample_weight : array-like of shape (n_samples,) or str, optional
             Weights of at least 0. They count in training and in the score.
         **params : dict
             ``groups`` for the splitter. With scikit-learn's metadata routing (``enable_metadata_routing=True``), whatever the
@@ -70,6 +70,12 @@ class Search(LinearClassifier):
         for edge in self._edges():
             warn_at_the_edge(type(self).__name__, *edge)
         return self
+
+    def _check_passing(self) -> None:
+        raise ValueError(
+            f"{type(self).__name__} chooses by cross-validation over rows in memory, and these take more than the budget "
+            "(m3svm.set_memory_budget)"
+        )
 
     def get_metadata_routing(self) -> MetadataRouter:
         """What `fit` passes on to the splitter and to the scorer.

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 import m3svm
 
@@ -159,6 +160,20 @@ def test_a_killed_worker_changes_nothing(client: Any, monkeypatch: Any, name: st
     assert time.monotonic() - started < 60
     assert after.objective_ == before.objective_
     assert np.array_equal(after.coef_, before.coef_)
+
+
+@pytest.mark.parametrize("count", [2, 5, 9])
+def test_ctrl_c_keeps_the_best_model(client: Any, monkeypatch: Any, capsys: Any, count: int) -> None:
+    parts = in_parts(*clouds())
+    after_messages(monkeypatch, count, lambda _: os.kill(os.getpid(), signal.SIGINT))
+    estimator = m3svm_dask.DaskM3SVMClassifier(scale="standard", tol=1e-10, on_interrupt="keep", verbose=1)
+    with pytest.warns(ConvergenceWarning, match="the best point so far was kept"):
+        model = estimator.fit(*parts)
+    assert 0 < model.objective_ < np.inf
+    assert "[DaskM3SVMClassifier] interrupted after" in capsys.readouterr().out
+    after_messages(monkeypatch, count, lambda _: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        m3svm_dask.DaskM3SVMClassifier(scale="standard", tol=1e-10).fit(*parts)
 
 
 def test_a_bad_row_is_named_with_its_partition(client: Any) -> None:

@@ -23,8 +23,12 @@ if shutil.which("java") is None:
     pytest.skip("Spark needs Java, and there is no `java`", allow_module_level=True)
 
 import pandas as pd
+from pyspark.ml import Pipeline, PipelineModel
+from pyspark.ml.evaluation import MulticlassClassificationEvaluator
 from pyspark.ml.feature import VectorAssembler
+from pyspark.ml.tuning import CrossValidator, ParamGridBuilder
 from pyspark.sql import SparkSession
+from sklearn.exceptions import ConvergenceWarning
 
 from m3svm.spark import SparkM3SVMClassifier, SparkM3SVMModel, _carrier
 
@@ -120,6 +124,54 @@ def test_a_killed_worker_changes_nothing(spark: Any, monkeypatch: Any, method: s
     assert time.monotonic() - started < 120
     assert after.summary.objective == before.summary.objective
     assert np.array_equal(after.coefficientMatrix, before.coefficientMatrix)
+
+
+def test_weights_equal_repetition_across_partitions(spark: Any) -> None:
+    x, y = clouds()
+    times = np.arange(400) % 3
+    rows = table(spark, x, y.astype(float)).crossJoin(spark.range(1)).drop("id")
+    weights = spark.createDataFrame(pd.DataFrame({"x0": x[:, 0], "times": times.astype(float)}))
+    estimator = SparkM3SVMClassifier(regParam=0.01, featuresCol=NAMES, tol=1e-7)
+    weighted = estimator.copy({estimator.weightCol: "times"}).fit(rows.join(weights, "x0"))
+    repeated = estimator.fit(table(spark, np.repeat(x, times, axis=0), np.repeat(y, times).astype(float), cuts=2))
+    assert not estimator.isDefined(estimator.weightCol)
+    assert weighted.summary.objective == pytest.approx(repeated.summary.objective, rel=3e-7)
+    assert np.allclose(weighted.coefficientMatrix, repeated.coefficientMatrix, atol=1e-3)
+
+
+def test_a_pipeline_in_a_cross_validator(spark: Any, tmp_path: Any) -> None:
+    x, y = clouds()
+    rows = table(spark, x, y.astype(float), cuts=2)
+    estimator = SparkM3SVMClassifier(method="lr", tol=1e-2)
+    pipeline = Pipeline(stages=[VectorAssembler(inputCols=NAMES, outputCol="features"), estimator])
+    grid = ParamGridBuilder().addGrid(estimator.regParam, [0.01, 1e4]).build()
+    judge = MulticlassClassificationEvaluator(metricName="accuracy")
+    search = CrossValidator(estimator=pipeline, estimatorParamMaps=grid, evaluator=judge, numFolds=2, seed=1)
+    found = search.fit(rows)
+    assert found.avgMetrics[0] > 0.9 > found.avgMetrics[1]
+    best = found.bestModel.stages[-1]
+    assert best.getRegParam() == 0.01 and best.summary.gap <= 1e-2
+    found.bestModel.write().save(str(tmp_path / "pipeline"))
+    again = PipelineModel.load(str(tmp_path / "pipeline"))
+    assert np.array_equal(again.stages[-1].coefficientMatrix, best.coefficientMatrix)
+    pipeline.write().save(str(tmp_path / "unfitted"))
+    assert Pipeline.load(str(tmp_path / "unfitted")).getStages()[1].getMethod() == "lr"
+
+
+def test_ctrl_c_keeps_the_best_model(spark: Any, monkeypatch: Any, capsys: Any) -> None:
+    x, y = clouds()
+    rows = table(spark, x, y.astype(float), cuts=2)
+    after_messages(monkeypatch, 6, lambda _: os.kill(os.getpid(), signal.SIGINT))
+    estimator = SparkM3SVMClassifier(regParam=0.01, featuresCol=NAMES, tol=1e-10, verbose=True)
+    with pytest.warns(ConvergenceWarning, match="the best point so far was kept"):
+        model = estimator.copy({estimator.onInterrupt: "keep"}).fit(rows)
+    assert model.summary.stop == "interrupted" and 0 < model.summary.objective < np.inf
+    assert model.transform(rows).count() == 400
+    said = capsys.readouterr().out
+    assert "[SparkM3SVMClassifier] interrupted after" in said and "\r" not in said
+    after_messages(monkeypatch, 6, lambda _: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        estimator.fit(rows)
 
 
 def test_a_bad_row_is_named_with_its_partition(spark: Any) -> None:

@@ -146,8 +146,14 @@ pub(crate) struct TrainArgs {
     Ranges: 1,2,4 is a list, 1:8 all whole numbers from 1 to 8, 1e-4:1e-1:10 ten values evenly spaced on a\n\
     logarithmic scale. Ctrl-C ends the search; with --resume it goes on there the next time.")]
 pub(crate) struct TuneArgs {
-    /// Data with labels: CSV, LIBSVM, Parquet, Arrow, JSON lines, NumPy or MATLAB; `-` is standard input
-    pub(crate) file: PathBuf,
+    /// Data with labels: CSV, LIBSVM, Parquet, Arrow, JSON lines, NumPy or MATLAB; `-` is standard input. Several files with the
+    /// same columns, folders and patterns such as 'data/*.parquet' are one table
+    #[arg(required = true)]
+    pub(crate) file: Vec<PathBuf>,
+    /// Keep the rows of data larger than memory in this folder, for this search and later ones [default: the folder
+    /// for temporary files, where nothing stays]
+    #[arg(long, value_name = "DIR", help_heading = "Data")]
+    pub(crate) cache: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) data: DataArgs,
     #[command(flatten)]

@@ -7,8 +7,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use m3svm::Progress;
 use m3svm::select::SearchProgress;
+use m3svm::{Forecast, Progress};
 
 use crate::{interrupt, report};
 
@@ -60,6 +60,8 @@ impl Drop for Spinner {
 /// Follows a training: progress and Ctrl-C.
 pub(crate) struct Watcher {
     spinner: Spinner,
+    /// Of fits that pass over rows on disk.
+    forecast: Option<Forecast>,
 }
 
 /// Follows a search over many fits: progress and Ctrl-C.
@@ -91,20 +93,29 @@ impl SearchWatcher {
 impl Watcher {
     pub(crate) fn start() -> anyhow::Result<Self> {
         interrupt::heed()?;
-        Ok(Self { spinner: Spinner::start("training".into()) })
+        Ok(Self { spinner: Spinner::start("training".into()), forecast: None })
+    }
+
+    /// Shows how long it may take to such a gap where a fit passes over rows on disk.
+    pub(crate) fn until(self, tol: f64) -> Self {
+        Self { forecast: Some(Forecast::new(tol)), ..self }
     }
 
     /// Called by the solver.
     pub(crate) fn step(&mut self, at: &Progress) -> ControlFlow<()> {
-        let Progress { iteration, objective, relative_gap, .. } = at;
+        let Progress { iteration, objective, relative_gap, passes, .. } = at;
         if objective.is_infinite() {
             self.spinner.bar.set_message("training: reading rows");
             return interrupt::go_on();
         }
         let gap = relative_gap.map(|gap| format!(", gap {gap:.1e}")).unwrap_or_default();
+        let passed = passes.map(|passes| format!(", pass {passes}")).unwrap_or_default();
+        let left = self.forecast.as_mut().and_then(|forecast| forecast.seconds_left(at));
+        let left = left.map(|left| format!(", about {left:.0} s left")).unwrap_or_default();
+        let objective = report::digits(*objective, 8);
         self.spinner
             .bar
-            .set_message(format!("training: iteration {iteration}, objective {}{gap}", report::digits(*objective, 8)));
+            .set_message(format!("training: iteration {iteration}{passed}, objective {objective}{gap}{left}"));
         interrupt::go_on()
     }
 }

@@ -10,7 +10,10 @@ use arrow_array::{
 };
 use arrow_ipc::reader::StreamReader;
 use arrow_schema::{ArrowError, Field, Schema};
-use m3svm::{Dataset, Encoding, Features, Missing, Preparation, Preprocessor, Statistics, TimePart, column_keys};
+use m3svm::{
+    Dataset, Encoding, Features, Missing, PassingColumns, PlainNumbers, Preparation, Preprocessor, Statistics,
+    TimePart, column_keys,
+};
 use numpy::PyReadonlyArray1;
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
@@ -111,7 +114,7 @@ impl PyFrame {
 
     /// Names of the columns; `column 1` and so on where they have none.
     #[getter]
-    fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         self.table.schema_ref().fields().iter().map(|field| field.name().clone()).collect()
     }
 
@@ -187,6 +190,19 @@ impl PyFrame {
             Some(unknown) => Err(invalid(format!("`preparation` names the column `{unknown}`, which X does not have"))),
             None => Ok(()),
         }
+    }
+
+    pub(crate) fn table(&self) -> &RecordBatch {
+        &self.table
+    }
+
+    /// What decides about the columns of a table of which this is the first batch.
+    pub(crate) fn passing(&self, settings: Option<&Prepares<'_>>) -> PyResult<PassingColumns> {
+        let mut preparation = settings.map(preparation).transpose()?.unwrap_or_default();
+        self.check_names(preparation.keep.iter().chain(&preparation.categories).chain(&preparation.text))?;
+        preparation.keep_all |= !self.named;
+        let plain = if settings.is_some() { PlainNumbers::Prepared } else { PlainNumbers::Kept };
+        Ok(PassingColumns::new(preparation, self.named).with_plain_numbers(plain))
     }
 
     fn learn(

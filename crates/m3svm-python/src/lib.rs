@@ -6,6 +6,7 @@
 mod calibration;
 mod error;
 mod frame;
+mod gathered;
 mod matrix;
 mod memory;
 mod model;
@@ -27,6 +28,10 @@ mod _core {
     use crate::frame::PyFrame;
     #[pymodule_export]
     use crate::frame::PyPreparedFrame;
+    #[pymodule_export]
+    use crate::gathered::PyGatheredRows;
+    #[pymodule_export]
+    use crate::gathered::check_passing;
     #[pymodule_export]
     use crate::memory::memory_budget;
     #[pymodule_export]
@@ -60,5 +65,5 @@ mod _core {
 
     /// What this module and the Python files agree on; see `python/m3svm/_border.py`, where it is written too.
     #[pymodule_export]
-    const BORDER: u32 = 6;
+    const BORDER: u32 = 7;
 }

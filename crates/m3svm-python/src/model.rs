@@ -16,6 +16,8 @@ use crate::typed::{List, OutArray1, OutArray2, Settings, Typed, X};
 
 /// Iteration, objective and relative gap (where it was computed) of a step of a training.
 pub(crate) type Step = (usize, f64, Option<f64>);
+/// The same of a fit whose rows are not in memory, with the passes over them and the seconds that it may still take.
+pub(crate) type PassingStep = (usize, f64, Option<f64>, Option<usize>, Option<f64>);
 /// Those of all steps.
 pub(crate) type Trace = Vec<Step>;
 

@@ -1,22 +1,26 @@
 //! Rows in other processes: what workers answer, and fits that ask them by way of a carrier written in Python.
 
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
-use m3svm::{Error, PartCarrier, PartDescription, Progress, RemoteFit, RowPart};
-use pyo3::exceptions::PyKeyboardInterrupt;
+use m3svm::{Error, Forecast, PartCarrier, PartDescription, Progress, RemoteFit, RowPart};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
 use crate::error::{exception, refused};
 use crate::matrix::slice;
-use crate::model::{PyModel, Step, Trace};
+use crate::model::{PassingStep, PyModel, Trace};
 use crate::pool::{Threads, pool};
 use crate::settings::from_dict;
 use crate::typed::{Callback, InArray1, List, Settings, X};
-use crate::watched::run;
+use crate::watched::{kept, run};
 
 /// Seconds to wait for answers before looking for Ctrl-C.
 const LOOK_EVERY: f64 = 0.1;
+
+/// How long Ctrl-C may be on its way.
+const MOMENT: Duration = Duration::from_millis(60);
+const MOMENTS: usize = 5;
 
 /// What a fit has to know of some rows before it begins, as text that can be sent.
 #[pyfunction]
@@ -88,6 +92,14 @@ impl PyCarrier {
     }
 }
 
+/// Whether the work is still wanted a moment later.
+fn goes_on(go_on: &dyn Fn() -> bool) -> bool {
+    (0..MOMENTS).all(|_| {
+        std::thread::sleep(MOMENT);
+        go_on()
+    })
+}
+
 /// Answers of parts; none if nobody wants them any more.
 type Answers = Option<Vec<Vec<u8>>>;
 
@@ -99,6 +111,8 @@ impl PartCarrier for PyCarrier {
     fn ask(&self, parts: &[usize], message: &[u8], go_on: &dyn Fn() -> bool) -> m3svm::Result<Vec<Vec<u8>>> {
         match Python::attach(|py| self.round(py, parts, message, go_on)) {
             Ok(answers) => answers.ok_or(Error::Interrupted),
+            // An engine that hears of Ctrl-C itself cancels its work, and that may be known here sooner than why.
+            Err(_) if !goes_on(go_on) => Err(Error::Interrupted),
             Err(problem) => {
                 let what = problem.to_string();
                 *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(problem);
@@ -110,7 +124,7 @@ impl PartCarrier for PyCarrier {
 
 /// Trains on rows in parts, with one description each, by way of a carrier. `mass` is the weight of the rows of each class.
 ///
-/// `progress(iteration, objective, relative_gap)` is called now and then. An exception from it or from the carrier, or Ctrl-C, ends the
+/// `progress(iteration, objective, relative_gap, passes, seconds_left)` is called now and then. An exception from it or from the carrier, or Ctrl-C, ends the
 /// training and is raised, unless `keep_interrupted` asks for the model so far after Ctrl-C.
 #[pyfunction]
 #[pyo3(signature = (carrier, descriptions, classes, mass, settings, *, feature_names=None, start=None, n_threads=None, progress=None, keep_interrupted=false))]
@@ -124,7 +138,7 @@ pub(crate) fn fit_parts<'py>(
     feature_names: Option<List<String>>,
     start: Option<&Bound<'py, PyModel>>,
     n_threads: Option<Threads>,
-    progress: Option<Callback<Step>>,
+    progress: Option<Callback<PassingStep>>,
     keep_interrupted: bool,
 ) -> PyResult<PyModel> {
     let (spec, pool) = (from_dict(&settings)?, pool(n_threads)?);
@@ -136,9 +150,15 @@ pub(crate) fn fit_parts<'py>(
         .map_err(exception)?;
     let carrier = PyCarrier { object: carrier, parts: parts.len(), raised: Mutex::new(None) };
     let start = start.map(|model| model.get().inner());
-    let report = |py: Python<'_>, at: Progress| match &progress {
-        Some(report) => report.call(py, (at.iteration, at.objective, at.relative_gap)),
-        None => Ok(()),
+    let forecast = Mutex::new(Forecast::new(spec.tol));
+    let report = |py: Python<'_>, at: Progress| {
+        let left = forecast.lock().unwrap_or_else(PoisonError::into_inner).seconds_left(&at);
+        match &progress {
+            Some(report) if at.objective.is_finite() => {
+                report.call(py, (at.iteration, at.objective, at.relative_gap, at.passes, left))
+            }
+            _ => Ok(()),
+        }
     };
     let mut trace = Trace::new();
     let outcome = py.detach(|| {
@@ -159,8 +179,7 @@ pub(crate) fn fit_parts<'py>(
             fit.fit(&spec, start, &mut step)
         })
     });
-    let kept = |problem: &PyErr| keep_interrupted && problem.is_instance_of::<PyKeyboardInterrupt>(py);
-    if let Some(problem) = outcome.raised.filter(|problem| !kept(problem)) {
+    if let Some(problem) = outcome.raised.filter(|problem| !kept(py, problem, keep_interrupted)) {
         return Err(problem);
     }
     if let Some(problem) = carrier.raised.into_inner().unwrap_or_else(PoisonError::into_inner) {

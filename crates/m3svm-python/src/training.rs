@@ -4,7 +4,6 @@ use m3svm::select::{Fold, GridValues, Outcome, Rule, Search, Setting};
 use m3svm::solver::AdamState;
 use m3svm::{Dataset, Progress};
 use numpy::PyArray1;
-use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
 use crate::error::{exception, invalid};
@@ -13,7 +12,7 @@ use crate::model::{PyModel, Step, Trace};
 use crate::pool::{Threads, pool};
 use crate::settings::{from_dict, named};
 use crate::typed::{Callback, InArray1, List, OutArray1, Settings, Typed, X};
-use crate::watched::{Watch, run};
+use crate::watched::{Watch, kept, run};
 
 /// Rows with class numbers (positions in `classes`) and perhaps weights, as Python holds them.
 struct Rows<'py> {
@@ -94,8 +93,7 @@ pub(crate) fn fit<'py>(
         let support = model.map(|model| pool.install(|| model.support_vectors(&data)));
         (outcome, support)
     });
-    let kept = |problem: &PyErr| keep_interrupted && problem.is_instance_of::<PyKeyboardInterrupt>(py);
-    if let Some(problem) = outcome.raised.filter(|problem| !kept(problem)) {
+    if let Some(problem) = outcome.raised.filter(|problem| !kept(py, problem, keep_interrupted)) {
         return Err(problem);
     }
     let support = support.transpose().map_err(exception)?.flatten();

@@ -14,7 +14,7 @@ use pyo3::{BoundObject, type_hint_identifier, type_hint_subscript};
 
 use crate::frame::FrameColumn;
 use crate::matrix::Matrix;
-use crate::model::Step;
+use crate::model::{PassingStep, Step};
 use crate::training::Tried;
 
 /// Numbers that come from Python.
@@ -113,6 +113,10 @@ impl PythonType for f64 {
 }
 
 impl PythonType for Step {
+    const NAME: PyStaticExpr = Self::OUTPUT_TYPE;
+}
+
+impl PythonType for PassingStep {
     const NAME: PyStaticExpr = Self::OUTPUT_TYPE;
 }
 

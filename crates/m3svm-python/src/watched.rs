@@ -6,6 +6,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use rayon::ThreadPool;
 
@@ -64,4 +65,9 @@ pub(crate) fn run<T: Send, P: Copy + Send>(
         Err(_) => Err(internal("the work ended without a result")),
     };
     Outcome { result, raised }
+}
+
+/// Whether what was raised leaves the model so far to be kept: Ctrl-C does, if that was asked for.
+pub(crate) fn kept(py: Python<'_>, problem: &PyErr, keep_interrupted: bool) -> bool {
+    keep_interrupted && problem.is_instance_of::<PyKeyboardInterrupt>(py)
 }

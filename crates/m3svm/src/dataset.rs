@@ -264,16 +264,16 @@ pub(crate) fn check_sum(of: &'static str, weights: &[f64]) -> Result<()> {
 /// The distinct labels, in numeric order if all are finite numbers, else in text order.
 fn distinct_classes<S: AsRef<str>>(labels: &[S]) -> Vec<String> {
     let set: std::collections::HashSet<&str> = labels.iter().map(AsRef::as_ref).collect();
-    sorted_classes(&set.into_iter().collect::<Vec<_>>())
+    sorted_classes(&set.into_iter().collect::<Vec<_>>(), false)
 }
 
-/// Class names in their order.
-pub(crate) fn sorted_classes<S: AsRef<str>>(names: &[S]) -> Vec<String> {
+/// Class names in their order: that of numbers if all are finite numbers, unless they are texts all the same.
+pub(crate) fn sorted_classes<S: AsRef<str>>(names: &[S], are_texts: bool) -> Vec<String> {
     let mut classes: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
     classes.sort_unstable();
     classes.dedup();
     let numbers: Option<Vec<f64>> = classes.iter().map(|c| c.parse::<f64>().ok().filter(|v| v.is_finite())).collect();
-    if let Some(numbers) = numbers {
+    if let Some(numbers) = numbers.filter(|_| !are_texts) {
         let mut order: Vec<usize> = (0..classes.len()).collect();
         order.sort_by(|&a, &b| numbers[a].total_cmp(&numbers[b]));
         return order.into_iter().map(|k| classes[k].to_string()).collect();

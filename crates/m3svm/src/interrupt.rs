@@ -4,7 +4,7 @@
 //! result: whoever is about to believe one (a value, a bound, a step) asks [`Heed::is_stopped`] first.
 
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError, TryLockError};
 use std::time::Instant;
 
@@ -21,6 +21,8 @@ pub(crate) struct Interrupt<'w> {
     /// Milliseconds after the start at which inner loops ask again, and how many they then let pass.
     due: AtomicU64,
     every: u64,
+    /// Passes over rows that are not in memory.
+    passes: AtomicUsize,
 }
 
 struct Listener<'w> {
@@ -31,13 +33,14 @@ struct Listener<'w> {
 
 impl<'w> Interrupt<'w> {
     pub(crate) fn new(watch: &'w mut Watch<'w>) -> Self {
-        let last = Progress { iteration: 0, evaluations: 0, objective: f64::INFINITY, relative_gap: None, inner: true };
+        let last = Progress::BEGIN;
         Self {
             listener: Mutex::new(Listener { watch, last }),
             stopped: AtomicBool::new(false),
             started: Instant::now(),
             due: AtomicU64::new(EVERY),
             every: EVERY,
+            passes: AtomicUsize::new(0),
         }
     }
 
@@ -56,7 +59,8 @@ impl<'w> Interrupt<'w> {
     }
 
     fn ask(&self, listener: &mut Listener<'_>, at: &Progress) {
-        if !self.is_stopped() && (listener.watch)(at).is_break() {
+        let passes = Some(self.passes.load(Ordering::Relaxed)).filter(|passes| *passes > 0);
+        if !self.is_stopped() && (listener.watch)(&Progress { passes, ..*at }).is_break() {
             self.stopped.store(true, Ordering::SeqCst);
         }
         self.due.store(self.now() + self.every, Ordering::Relaxed);
@@ -80,6 +84,7 @@ trait Ask: Sync {
     fn go_on(&self) -> bool;
     fn is_stopped(&self) -> bool;
     fn stop(&self);
+    fn passed(&self);
 }
 
 impl Ask for Interrupt<'_> {
@@ -104,6 +109,10 @@ impl Ask for Interrupt<'_> {
     fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
     }
+
+    fn passed(&self) {
+        self.passes.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 /// What inner loops hold of an [`Interrupt`]; nothing where nobody can interrupt.
@@ -127,6 +136,13 @@ impl Heed<'_> {
     pub(crate) fn stop(self) {
         if let Some(ask) = self.0 {
             ask.stop();
+        }
+    }
+
+    /// Rows that are not in memory have been gone through once more.
+    pub(crate) fn passed(self) {
+        if let Some(ask) = self.0 {
+            ask.passed();
         }
     }
 

@@ -13,7 +13,7 @@ fn a_watcher_that_has_said_no_is_not_asked_again() {
         if asked < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     let interrupt = Interrupt::new(&mut watch);
-    let at = Progress { iteration: 1, evaluations: 1, objective: 1.0, relative_gap: None, inner: false };
+    let at = Progress { iteration: 1, evaluations: 1, objective: 1.0, relative_gap: None, inner: false, passes: None };
     assert!(interrupt.report(&at).is_continue() && !interrupt.heed().is_stopped());
     assert!(interrupt.report(&at).is_continue());
     assert!(interrupt.report(&at).is_break() && interrupt.heed().is_stopped());
@@ -30,7 +30,7 @@ fn inner_loops_ask_by_the_clock_and_say_where_the_fit_last_stood() {
         if seen.len() < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     let interrupt = Interrupt::new(&mut watch);
-    let at = Progress { iteration: 7, evaluations: 1, objective: 1.0, relative_gap: None, inner: false };
+    let at = Progress { iteration: 7, evaluations: 1, objective: 1.0, relative_gap: None, inner: false, passes: None };
     assert!(interrupt.report(&at).is_continue());
     let started = Instant::now();
     while interrupt.heed().go_on() {

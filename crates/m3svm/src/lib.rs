@@ -63,6 +63,7 @@ mod design;
 mod engine;
 mod error;
 mod features;
+mod forecast;
 mod hard_margin;
 mod intercept;
 mod interrupt;
@@ -112,6 +113,7 @@ pub use dataset::Dataset;
 pub use engine::{PartCarrier, RowPart};
 pub use error::{Error, Result};
 pub use features::{Column, Features, Values};
+pub use forecast::Forecast;
 pub use journal_file::{JournalFile, JournalLine, claim_folder};
 pub use kernel::{Expansion, Gamma, Kernel};
 pub use label_kind::LabelKind;
@@ -124,12 +126,12 @@ pub use parameter::{Parameter, Parameters};
 pub use penalty::{AnyPenalty, Penalty};
 pub use plan::{Decision, Plan};
 pub use prepare::{
-    ColumnStatistics, Encoding, Kind, LeftOut, Missing, PassingColumns, Preparation, Prepared, PreparedColumn,
-    Preprocessor, ReadyRows, Reason, Statistics, TimePart, column_keys, column_numbers,
+    ColumnStatistics, Encoding, Kind, LeftOut, Missing, PassingColumns, PlainNumbers, Preparation, Prepared,
+    PreparedColumn, Preprocessor, ReadyRows, Reason, Statistics, TimePart, column_keys, column_numbers,
 };
 pub use remote_fit::{PartDescription, RemoteFit};
 pub use risk::Risk;
-pub use row_cache::CachePlace;
+pub use row_cache::{AboutRows, CachePlace, GatheredRows, RowGatherer};
 pub use row_source::{RowBatch, RowSource};
 pub use scale::{Scaler, Scaling};
 pub use scheme::Scheme;

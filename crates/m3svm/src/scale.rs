@@ -77,6 +77,11 @@ impl Scaler {
         }
     }
 
+    /// The one that leaves so many features as they are.
+    pub(crate) fn none(features: usize) -> Self {
+        Self { shift: vec![0.0; features], factor: vec![1.0; features] }
+    }
+
     /// The same from what is known of all rows.
     pub(crate) fn of_stats(scaling: Scaling, stats: &Stats, is_sparse: bool) -> Self {
         let d = stats.mean.len();

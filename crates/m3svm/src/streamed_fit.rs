@@ -14,7 +14,9 @@ use crate::penalty::Penalty;
 use crate::plan::SystemPlan;
 use crate::problem::Problem;
 use crate::risk::Risk;
-use crate::row_cache::{CachePlace, Gathered, RowCache, Sample, View, blocks_at_once, gather};
+use crate::row_cache::{
+    CachePlace, Gathered, GatheredRows, RowCache, RowGatherer, Sample, View, blocks_at_once, gather,
+};
 use crate::row_source::RowSource;
 use crate::scale::Scaler;
 use crate::scheme::Scheme;
@@ -74,21 +76,54 @@ impl Fit {
         watch: &mut Watch<'_>,
     ) -> std::result::Result<Model, S::Error> {
         spec.check()?;
-        let block = (self.memory / BLOCK).min(LARGEST_BLOCK) as usize;
-        let most = (self.memory / HELD) as usize;
-        let begin =
-            Progress { iteration: 0, evaluations: 0, objective: f64::INFINITY, relative_gap: None, inner: true };
-        let gathered = gather(source, &self.place, block, most, &mut || watch(&begin).is_continue())?;
-        match gathered {
+        let begin = Progress::BEGIN;
+        let rows = self.gather(source, &mut || watch(&begin).is_continue())?;
+        Ok(self.of_rows(spec, rows, warm, watch)?)
+    }
+
+    /// Reads a source to its end, for [`Fit::of_rows`]. `go_on` is asked between batches.
+    pub fn gather<S: RowSource + ?Sized>(
+        &self,
+        source: &mut S,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> std::result::Result<GatheredRows, S::Error> {
+        gather(source, self.gatherer(), go_on)
+    }
+
+    /// Refuses settings that need all rows at hand.
+    pub fn check(spec: &Spec) -> Result<()> {
+        spec.check()?;
+        check_passes(spec, ON_DISK)
+    }
+
+    /// What takes the rows for [`Fit::of_rows`], batch by batch. It makes a new cache.
+    pub fn gatherer(&self) -> RowGatherer {
+        RowGatherer::new(self.place.clone(), self.block(), (self.memory / HELD) as usize)
+    }
+
+    fn block(&self) -> usize {
+        (self.memory / BLOCK).min(LARGEST_BLOCK) as usize
+    }
+
+    /// Trains on rows that have been gathered.
+    pub fn of_rows(
+        &self,
+        spec: &Spec,
+        rows: GatheredRows,
+        warm: Option<&Model>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Model> {
+        spec.check()?;
+        match rows.0 {
             // Rows that fit may still leave no room for the fit.
             Gathered::Memory(data)
                 if memory::check_fit(spec, &data).is_err() && check_passes(spec, ON_DISK).is_ok() =>
             {
-                let cache = RowCache::of(data, &self.place, block)?;
-                Ok(self.of_cache(spec, &cache, warm, watch)?)
+                let cache = RowCache::of(data, &self.place, self.block())?;
+                self.of_cache(spec, &cache, warm, watch)
             }
             Gathered::Memory(data) => Ok(spec.fit_owned(data, warm, watch)?.0),
-            Gathered::Disk(cache) => Ok(self.of_cache(spec, &cache, warm, watch)?),
+            Gathered::Disk(cache) => self.of_cache(spec, &cache, warm, watch),
         }
     }
 
@@ -113,7 +148,7 @@ impl Fit {
         let mut scaler = Scaler::of_stats(spec.scaling(), cache.stats(), cache.is_sparse());
         scaler.leave(cache.preprocessor());
         let class_weights = spec.each_class(cache.classes(), || cache.mass())?;
-        let view = View { scaler: &scaler, class_weights, speaks_for: None };
+        let view = View { scaler: &scaler, class_weights, speaks_for: None, fold: None };
         let start = match warm {
             Some(model) => {
                 model.check_columns(cache.preprocessor())?;
@@ -123,13 +158,7 @@ impl Fit {
         };
         let interrupt = Interrupt::new(watch);
         let mut passes = 0;
-        let found = match spec.scheme {
-            Scheme::Joint => {
-                let penalty = spec.penalty.as_dyn();
-                self.solve(spec, cache, view.clone(), penalty, spec.epsilon, c, start, &interrupt, &mut passes)?
-            }
-            _ => self.one_by_one(spec, cache, &view, start.as_deref(), &interrupt, &mut passes)?,
-        };
+        let found = self.of_view(spec, cache, &view, start, &interrupt, &mut passes)?;
         let found = found.settled(spec.tol, true)?;
         let (outcome, more) = outcome(spec, cache, &view, &found)?;
         let training = Training {
@@ -149,6 +178,37 @@ impl Fit {
         Model::of_solution(spec.clone(), named, scaler, found, training, outcome)
     }
 
+    /// The solution for rows as a view shows them.
+    pub(crate) fn seen(
+        &self,
+        spec: &Spec,
+        cache: &RowCache,
+        view: &View<'_>,
+        start: Option<Vec<f64>>,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Solution> {
+        self.of_view(spec, cache, view, start, interrupt, &mut 0)
+    }
+
+    fn of_view(
+        &self,
+        spec: &Spec,
+        cache: &RowCache,
+        view: &View<'_>,
+        start: Option<Vec<f64>>,
+        interrupt: &Interrupt<'_>,
+        passes: &mut usize,
+    ) -> Result<Solution> {
+        let c = cache.classes().len();
+        match spec.scheme {
+            Scheme::Joint => {
+                let penalty = spec.penalty.as_dyn();
+                self.solve(spec, cache, view.clone(), penalty, spec.epsilon, c, start, interrupt, passes)
+            }
+            _ => self.one_by_one(spec, cache, view, start.as_deref(), interrupt, passes),
+        }
+    }
+
     /// By a sample, as it would be by a sample of as many rows in memory.
     fn choose_lambda(&self, spec: &Spec, cache: &RowCache, watch: &mut Watch<'_>) -> Result<LambdaChoice> {
         let per_row = 8 * cache.stored() / cache.rows().max(1);
@@ -157,7 +217,7 @@ impl Fit {
         let least = LAMBDA.least_of_class as f64;
         // Classes with few rows are rather there than not.
         let shares: Vec<f64> = cache.mass().iter().map(|mass| share.max(least / mass.max(1.0)).min(1.0)).collect();
-        let at = Progress { iteration: 0, evaluations: 0, objective: f64::INFINITY, relative_gap: None, inner: true };
+        let at = Progress::BEGIN;
         let asked = Mutex::new(watch);
         let ask = || {
             let mut watch = asked.lock().unwrap_or_else(PoisonError::into_inner);

@@ -268,3 +268,62 @@ fn a_warm_start_is_taken_from_a_model() {
     let again = fit.of_source_watched(&Spec::default(), &mut table.batches(50), Some(&first), go_on).unwrap();
     assert!(again.training().iterations <= 2, "{:?}", again.training());
 }
+
+#[test]
+fn a_search_over_rows_on_disk_chooses_as_one_in_memory() {
+    use crate::metrics::Criterion;
+    use crate::select::{GridValues, Journal, Search};
+
+    for (spec, kind, weighted, criterion) in [
+        (crate::Method::Lr.spec(), SourceKind::Dense, true, Criterion::LogLoss),
+        (Spec::default(), SourceKind::Sparse, false, Criterion::Balanced),
+        (crate::Method::Ovr.spec(), SourceKind::Single, true, Criterion::Accuracy),
+    ] {
+        let place = format!("{} {kind:?}", spec.loss.name());
+        let table = Table::new(400, 4, 3, kind, weighted);
+        let mut search = Search { folds: 3, repeats: 2, discard: false, tol: 1e-7, criterion, ..Search::new(spec) };
+        search.grid.lambdas = Some(GridValues::new(vec![1e-3, 1.0, 300.0]).unwrap());
+        search.grid.ps = search.grid.ps.is_some().then(|| GridValues::new(vec![2.0, 4.0]).unwrap());
+        let go_on = &|_: &crate::select::SearchProgress| ControlFlow::Continue(());
+        let alone = search.run(&table.dataset(), None, &Journal::none(), go_on).unwrap();
+        let fit = Fit { memory: 1 << 13, ..Fit::default() };
+        let rows = fit.gather(&mut table.batches(50), &mut || true).unwrap();
+        assert!(rows.is_on_disk(), "{place}");
+        let found = search.run_gathered(&fit, &rows, go_on).unwrap();
+        assert_eq!((found.fits, found.best_mean), (alone.fits, alone.best_mean), "{place}");
+        assert_eq!(found.one_standard_error, alone.one_standard_error, "{place}");
+        for (a, b) in alone.outcomes.iter().zip(&found.outcomes) {
+            assert_eq!(a.setting, b.setting);
+            for (a, b) in a.scores.iter().zip(&b.scores) {
+                assert!((a - b).abs() < 2e-3, "{place} {:?}: {a} {b}", found.outcomes);
+            }
+        }
+        let stopped = &|at: &crate::select::SearchProgress| match at.done {
+            0..5 => ControlFlow::Continue(()),
+            _ => ControlFlow::Break(()),
+        };
+        let some = search.run_gathered(&fit, &rows, stopped);
+        // A fold that was not finished says nothing.
+        assert!(matches!(some, Err(Error::Interrupted)) || some.unwrap().interrupted, "{place}");
+    }
+}
+
+#[test]
+fn numbers_that_are_texts_keep_the_order_of_texts() {
+    for memory in [1 << 12, 1 << 24] {
+        let fit = Fit { memory, ..Fit::default() };
+        let mut gatherer = fit.gatherer();
+        let labels: Vec<String> = (0..300).map(|i| ["9", "10", "2"][i % 3].to_string()).collect();
+        for labels in labels.chunks(50) {
+            let values: Vec<f64> = labels.iter().map(|label| label.parse::<f64>().unwrap()).collect();
+            let x = Features::dense(values, labels.len(), 1).unwrap();
+            gatherer.push(&RowBatch { x, labels: labels.to_vec(), weights: None }).unwrap();
+        }
+        let rows = gatherer.finish(crate::AboutRows { text_labels: true, ..crate::AboutRows::default() }).unwrap();
+        assert_eq!((rows.classes(), rows.rows(), rows.features()), (&["10", "2", "9"].map(String::from)[..], 300, 1));
+        let go_on = &mut |_: &Progress| ControlFlow::Continue(());
+        let model = fit.of_rows(&Spec::default(), rows, None, go_on).unwrap();
+        assert_eq!(model.classes(), ["10", "2", "9"]);
+        assert_eq!(model.predict(&Features::dense(vec![9.0, 10.0, 2.0], 3, 1).unwrap()).unwrap(), [2, 0, 1]);
+    }
+}

@@ -42,7 +42,7 @@ class FitsWithDask(LinearClassifier):
         """The client that is used: the one that was given, or the default one."""
         return default_client() if self.client is None else self.client
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Train on labelled rows in partitions.
 
         Parameters

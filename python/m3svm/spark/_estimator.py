@@ -33,7 +33,7 @@ from .._core import Model as CoreModel
 from .._core import default_settings, fit_parts, methods
 from .._data import class_names
 from .._parts import merged
-from .._progress import warn_unless_converged
+from .._progress import ProgressLine, warn_unless_converged
 from ._carrier import SparkCarrier, explained
 from ._rows import META, clean, write
 
@@ -83,6 +83,19 @@ class _Params(
         TypeConverters.toFloat,
     )
 
+    verbose = Param(
+        Params._dummy(),
+        "verbose",
+        "whether to print steps, passes, gap and the time that may be left: in one line on a terminal",
+        TypeConverters.toBoolean,
+    )
+    onInterrupt = Param(
+        Params._dummy(),
+        "onInterrupt",
+        'what Ctrl-C does to a training: "raise" ends it with KeyboardInterrupt, "keep" with a warning and the best model so far',
+        TypeConverters.toString,
+    )
+
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._setDefault(
@@ -94,6 +107,8 @@ class _Params(
             tol=1e-6,
             fitIntercept=True,
             standardization=True,
+            verbose=False,
+            onInterrupt="raise",
         )
 
     def getFeaturesCol(self) -> str | list[str]:
@@ -104,6 +119,12 @@ class _Params(
 
     def getP(self) -> float:
         return self.getOrDefault(self.p)
+
+    def getVerbose(self) -> bool:
+        return self.getOrDefault(self.verbose)
+
+    def getOnInterrupt(self) -> str:
+        return self.getOrDefault(self.onInterrupt)
 
     def _features(self, table: Any) -> Any:
         """The features of a table as one column of arrays."""
@@ -145,6 +166,8 @@ class SparkM3SVMClassifier(_Params, Estimator[Any], MLReadable[Any], MLWritable)
         standardization: bool = True,
         method: str = "m3svm",
         p: float = 4.0,
+        verbose: bool = False,
+        onInterrupt: str = "raise",
     ) -> None:
         super().__init__()
         self._set(**{name: value for name, value in self._input_kwargs.items() if value is not None})
@@ -209,6 +232,14 @@ class SparkM3SVMClassifier(_Params, Estimator[Any], MLReadable[Any], MLWritable)
         """The power of distances between class vectors."""
         return self._setting(p=value)
 
+    def setVerbose(self, value: bool) -> SparkM3SVMClassifier:
+        """Whether to print how the training goes."""
+        return self._setting(verbose=value)
+
+    def setOnInterrupt(self, value: str) -> SparkM3SVMClassifier:
+        """What Ctrl-C does to a training."""
+        return self._setting(onInterrupt=value)
+
     def write(self) -> DefaultParamsWriter:
         """What writes the parameters."""
         return DefaultParamsWriter(self)
@@ -225,6 +256,9 @@ class SparkM3SVMClassifier(_Params, Estimator[Any], MLReadable[Any], MLWritable)
                 "m3svm.spark needs a classic Spark session: Spark Connect has no RDDs, which keep rows where they are"
             )
         method = self._checked_method()
+        if self.getOnInterrupt() not in ("raise", "keep"):
+            raise ValueError(f'`onInterrupt` must be "raise" or "keep", found {self.getOnInterrupt()!r}')
+        line = ProgressLine(type(self).__name__) if self.getVerbose() else None
         columns = [self._features(dataset).alias("features"), F.col(self.getLabelCol()).alias("label")]
         if self.isDefined(self.weightCol) and self.getWeightCol():
             columns.append(F.col(self.getWeightCol()).cast("double").alias("weight"))
@@ -260,7 +294,11 @@ class SparkM3SVMClassifier(_Params, Estimator[Any], MLReadable[Any], MLWritable)
                 class_names(classes),
                 together.mass,
                 settings,
+                progress=None if line is None else line.step,
+                keep_interrupted=self.getOnInterrupt() == "keep",
             )
+            if line is not None:
+                line.finish(model)
         finally:
             _clean(meta, fit)
         warn_unless_converged(type(self).__name__, model)

@@ -1,6 +1,6 @@
-//! `m3svm train` on rows that need not fit into memory.
+//! `m3svm train` on rows that need not fit into memory, and what other commands need for that.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use m3svm::select::Validation;
 use m3svm::{CachePlace, Fit, Model, Spec};
@@ -16,6 +16,25 @@ use crate::report::{self, plural, tell};
 use crate::table;
 use crate::trace::Trace;
 
+/// How rows of a source are to be had, which stay in a folder if there is one.
+pub(super) fn with_cache(folder: Option<&Path>, source: &RowFiles) -> anyhow::Result<Fit> {
+    let place = match folder {
+        Some(folder) => CachePlace { folder: folder.to_path_buf(), kept_as: Some(source.made_of()?) },
+        None => CachePlace::default(),
+    };
+    Ok(Fit { place, ..Fit::default() })
+}
+
+/// What was read, in one line.
+pub(super) fn title(files: &[PathBuf], rows: usize, features: usize, label: Option<&str>) -> String {
+    let of = match files {
+        [one] => report::file(one),
+        several => plural(several.len(), "file"),
+    };
+    let label = label.map(|name| format!(", labels from {}", table::shown(name, 24))).unwrap_or_default();
+    format!("{of}: {}, {}{label}\n", plural(rows, "row"), plural(features, "feature"))
+}
+
 pub(crate) fn run(args: &TrainArgs, spec: &Spec, files: Vec<PathBuf>) -> anyhow::Result<()> {
     if args.groups.is_some() {
         anyhow::bail!("`--groups` needs one file that fits into memory");
@@ -25,12 +44,8 @@ pub(crate) fn run(args: &TrainArgs, spec: &Spec, files: Vec<PathBuf>) -> anyhow:
     }
     let warm = args.warm_start.as_ref().map(Model::load).transpose()?;
     let mut source = RowFiles::new(files, args.data.for_training(&args.columns)?);
-    let place = match &args.cache {
-        Some(folder) => CachePlace { folder: folder.clone(), kept_as: Some(source.made_of()?) },
-        None => CachePlace::default(),
-    };
-    let fit = Fit { place, ..Fit::default() };
-    let mut watcher = Watcher::start()?;
+    let fit = with_cache(args.cache.as_deref(), &source)?;
+    let mut watcher = Watcher::start()?.until(spec.tol);
     let mut trace = args.trace.as_deref().map(Trace::start).transpose()?;
     let mut steps = Vec::new();
     let fitted = fit.of_source_watched(spec, &mut source, warm.as_ref(), &mut |at| {
@@ -50,13 +65,7 @@ pub(crate) fn run(args: &TrainArgs, spec: &Spec, files: Vec<PathBuf>) -> anyhow:
     if let Some(passes) = model.training().passes {
         tell("note", &format!("the rows did not fit into memory and were read {passes} times"));
     }
-    let of = match args.file.as_slice() {
-        [one] => report::file(one),
-        several => plural(several.len(), "file"),
-    };
-    let label = label.map(|(name, _)| format!(", labels from {}", table::shown(name, 24))).unwrap_or_default();
-    let (rows, features) = (plural(model.training().rows, "row"), plural(model.features(), "feature"));
-    let title = format!("{of}: {rows}, {features}{label}\n");
+    let title = title(&args.file, model.training().rows, model.features(), label.map(|(name, _)| name));
     if args.test.is_none() && args.validation != Validation::None {
         tell("note", held_out::TOO_LARGE);
     }

@@ -41,23 +41,37 @@ pub(crate) fn run(args: &TrainArgs) -> anyhow::Result<()> {
         tell("note", "p < 1 is not convex: the result is a local optimum without a certificate");
     }
     match files.as_slice() {
-        [file] if !args.explain && is_beyond_budget(file) => match streamed::run(args, &spec, files.clone()) {
+        [file] if args.explain => in_memory(args, &spec, file),
+        _ => in_memory_if_it_fits(
+            &files,
+            |file| in_memory(args, &spec, file),
+            || streamed::run(args, &spec, files.clone()),
+        ),
+    }
+}
+
+/// One file at once if there is room for it, and everything else in parts.
+pub(super) fn in_memory_if_it_fits(
+    files: &[PathBuf],
+    at_once: impl Fn(&Path) -> anyhow::Result<()>,
+    in_parts: impl Fn() -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    match files {
+        [file] if is_beyond_budget(file) => match in_parts() {
             // Not even its columns fit.
-            Err(error) if crate::is_over_budget(&error) => in_memory(args, &spec, file),
+            Err(error) if crate::is_over_budget(&error) => at_once(file),
             done => done,
         },
-        [file] => match in_memory(args, &spec, file) {
+        [file] => match at_once(file) {
             // What comes from a pipe is gone.
-            Err(error) if crate::is_over_budget(&error) && file.is_file() && !args.explain => {
-                match streamed::run(args, &spec, files) {
-                    // Not even its columns fit.
-                    Err(other) if crate::is_over_budget(&other) => Err(error),
-                    done => done,
-                }
-            }
+            Err(error) if crate::is_over_budget(&error) && file.is_file() => match in_parts() {
+                // Not even its columns fit.
+                Err(other) if crate::is_over_budget(&other) => Err(error),
+                done => done,
+            },
             done => done,
         },
-        _ => streamed::run(args, &spec, files),
+        _ => in_parts(),
     }
 }
 

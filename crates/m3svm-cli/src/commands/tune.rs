@@ -2,18 +2,21 @@
 
 mod outcome;
 mod page;
+mod streamed;
 
 use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use m3svm::metrics::Quality;
 use m3svm::select::{Journal, Nested, Search, SearchResult, folds};
-use m3svm::{Dataset, Error, Model, Spec, Stop};
+use m3svm::{CachePlace, Dataset, Error, Model, Progress, Spec, Stop};
+use m3svm_io::files_of;
 use m3svm_report::Step;
 
 use crate::args::TuneArgs;
 use crate::commands::held_out;
-use crate::commands::train::{many_classes, step, title};
+use crate::commands::train::{in_memory_if_it_fits, many_classes, step, title};
 use crate::files::{all_written, check_outputs, print_beside};
 use crate::interrupt::interrupted;
 use crate::progress::{SearchWatcher, Watcher};
@@ -34,6 +37,36 @@ pub(crate) struct Tuned<'a> {
     seconds: f64,
 }
 
+impl<'a> Tuned<'a> {
+    fn new(search: &'a Search, found: SearchResult) -> Self {
+        let (nested, unseen, balanced, model) = (None, None, None, None);
+        Self { search, found, nested, unseen, balanced, model, steps: Vec::new(), seconds: 0.0 }
+    }
+
+    /// Trains the final model, and says what it rests on.
+    fn trained(
+        &mut self,
+        args: &TuneArgs,
+        fit: impl FnOnce(&mut dyn FnMut(&Progress) -> ControlFlow<()>) -> anyhow::Result<Model>,
+    ) -> anyhow::Result<Model> {
+        let mut watcher = Watcher::start()?.until(self.search.spec.tol);
+        // After an interruption the best so far is trained all the same; who does not want that asks again.
+        let stopped = interrupted();
+        let model = fit(&mut |at| {
+            self.steps.extend(step(at));
+            let go_on = watcher.step(at);
+            if stopped { ControlFlow::Continue(()) } else { go_on }
+        })?;
+        drop(watcher);
+        match (stopped, model.training().stop) {
+            (true, _) => tell("note", &self.rests_on(args)),
+            (_, Stop::Interrupted) => tell("note", "interrupted; the final model is the best one so far"),
+            _ => {}
+        }
+        Ok(model)
+    }
+}
+
 pub(crate) fn run(args: &TuneArgs) -> anyhow::Result<()> {
     let search = args.search.search(&args.spec)?;
     let outputs = [
@@ -41,16 +74,38 @@ pub(crate) fn run(args: &TuneArgs) -> anyhow::Result<()> {
         ("report", args.report.as_deref()),
         ("journal", args.search.resume.as_deref()),
     ];
-    check_outputs(&outputs, &[&args.file], args.json)?;
+    let mut files = Vec::new();
+    for path in &args.file {
+        files.extend(files_of(path)?);
+    }
+    // What an earlier command has left there is an input like any other.
+    let cache = args.cache.as_ref().map(|folder| CachePlace { folder: folder.clone(), kept_as: None }.file());
+    let inputs: Vec<&Path> = files.iter().map(PathBuf::as_path).chain(cache.as_deref()).collect();
+    check_outputs(&outputs, &inputs, args.json)?;
     if search.grid.settings().iter().any(|s| !s.apply(&search.spec).penalty.as_dyn().convex()) {
         tell("note", "p < 1 is not convex: results there are local optima without a certificate");
     }
-    let (read, groups) = args.data.read_grouped(&args.file, &args.columns, args.groups.as_deref())?;
+    in_memory_if_it_fits(&files, |file| in_memory(args, &search, file), || streamed::run(args, &search, files.clone()))
+}
+
+/// Searches rows that are held at once.
+fn in_memory(args: &TuneArgs, search: &Search, file: &Path) -> anyhow::Result<()> {
+    let (read, groups) = args.data.read_grouped(file, &args.columns, args.groups.as_deref())?;
     let (title, rows, features) = (title(&read), read.rows(), read.x.cols());
     let (guessed, name) = (read.label_guessed, read.label_name.clone());
     let data = read.into_dataset()?;
     many_classes(data.rows(), data.classes().len(), name.as_deref(), guessed);
-    let tuned = tune(args, &search, &data, groups.as_deref())?;
+    let tuned = tune(args, search, &data, groups.as_deref())?;
+    finish(args, &title, (rows, features, data.classes().len()), &tuned)
+}
+
+/// Writes and says what came out, for so many rows, features and classes.
+fn finish(
+    args: &TuneArgs,
+    title: &str,
+    (rows, features, classes): (usize, usize, usize),
+    tuned: &Tuned<'_>,
+) -> anyhow::Result<()> {
     if let Some(model) = &tuned.model {
         all_written([
             args.output.as_ref().map_or(Ok(()), |path| Ok(model.save_or_keep(path)?)),
@@ -65,7 +120,7 @@ pub(crate) fn run(args: &TuneArgs) -> anyhow::Result<()> {
         tell("warning", &format!("{fits} of the search did not converge; raise --search-tol or --max-iter"));
     }
     let text = match args.json {
-        true => format!("{}\n", tuned.as_json(rows, features, data.classes().len())),
+        true => format!("{}\n", tuned.as_json(rows, features, classes)),
         false => format!("{title}{}", tuned.text(args.output.as_deref())),
     };
     print_beside(&[&args.output, &args.report], &text)
@@ -92,16 +147,7 @@ fn tune<'s>(
     let watcher = SearchWatcher::start("tuning")?;
     let found = search.run(data, groups, &journal, &|at| watcher.step(at))?;
     drop(watcher);
-    let mut tuned = Tuned {
-        search,
-        found,
-        nested: None,
-        unseen: None,
-        balanced: None,
-        model: None,
-        steps: Vec::new(),
-        seconds: 0.0,
-    };
+    let mut tuned = Tuned::new(search, found);
     if args.search.nested && !interrupted() {
         let watcher = SearchWatcher::start("tuning without each outer fold")?;
         tuned.nested = match search.nested(data, groups, &journal, &|at| watcher.step(at)) {
@@ -122,20 +168,7 @@ fn tune<'s>(
             tuned.unseen = Some(quality);
         }
     }
-    let mut watcher = Watcher::start()?;
-    // After an interruption the best so far is trained all the same; who does not want that asks again.
-    let stopped = interrupted();
-    let model = spec.fit_watched(data, None, &mut |at| {
-        tuned.steps.extend(step(at));
-        let go_on = watcher.step(at);
-        if stopped { ControlFlow::Continue(()) } else { go_on }
-    })?;
-    drop(watcher);
-    match (stopped, model.training().stop) {
-        (true, _) => tell("note", &tuned.rests_on(args)),
-        (_, Stop::Interrupted) => tell("note", "interrupted; the final model is the best one so far"),
-        _ => {}
-    }
+    let model = tuned.trained(args, |watch| Ok(spec.fit_watched(data, None, watch)?))?;
     tuned.model = Some(held_out::with_probabilities(model, held.as_ref())?);
     tuned.seconds = started.elapsed().as_secs_f64();
     Ok(tuned)

@@ -258,6 +258,32 @@ fn a_bad_cell_is_named_with_its_file_and_nothing_is_left() {
 }
 
 #[test]
+fn a_search_over_files_chooses_as_one_over_rows_in_memory() {
+    let lab = lab(3);
+    for options in ["--lambda 1e-3,1,1e3 --p 2,4", "--method ovr --lambda 1e-2,10,1e4 --metric balanced --repeats 2"] {
+        let tune = format!("tune parts --folds 3 --json --tol 1e-7 --search-tol 1e-6 {options}");
+        let (whole, streamed) = (json(&lab, &tune), json(&lab, &format!("{tune} {LITTLE} --cache {}", options.len())));
+        for name in ["lambda", "p"] {
+            assert_eq!(streamed["chosen"][name], whole["chosen"][name], "{streamed} {whole}");
+        }
+        assert_eq!((&streamed["fits"], &streamed["rows"]), (&whole["fits"], &450.into()));
+        assert!(near(&streamed["model"]["objective"], &whole["model"]["objective"]), "{streamed} {whole}");
+        // The cache serves other commands on the same files.
+        assert!(json(&lab, &format!("train parts --json {LITTLE} --cache {}", options.len()))["passes"].is_u64());
+    }
+    let output = run(&lab, &format!("tune parts --lambda 1,10 --p 4 --folds 2 {LITTLE} -o tuned.m3svm"));
+    assert!(stderr(&output).contains("note: the rows do not fit into memory: every fit of the search reads them"));
+    assert!(lab.json("evaluate tuned.m3svm iris.csv --json")["accuracy"].as_f64() > Some(0.9));
+    for option in ["--nested", "--resume journal", "--groups species"] {
+        let refused = stderr(&run(&lab, &format!("tune parts {option} {LITTLE}")));
+        let name = option.split(' ').next().unwrap();
+        assert!(refused.contains(&format!("`{name}` needs one file that fits into memory")), "{refused}");
+    }
+    let refused = stderr(&run(&lab, &format!("tune parts --metric log-loss {LITTLE}")));
+    assert!(refused.contains("the log-loss of a loss without probabilities"), "{refused}");
+}
+
+#[test]
 fn columns_of_every_kind_stream() {
     let lab = Lab::iris();
     std::fs::create_dir_all(lab.path("tmp")).unwrap();

@@ -262,7 +262,10 @@ impl BlockState {
         let with_values = wanted.x
             || (moves && !is_complete(self.scores.as_ref(), blocks))
             || (steps && !is_complete(self.step_scores.as_ref(), blocks));
-        self.passes += usize::from(with_values);
+        if with_values {
+            self.passes += 1;
+            rows.problem.heed.passed();
+        }
         let io = |source| Error::Io { path: cache.folder().to_path_buf(), source };
         let heed = rows.heed.get();
         let (mut z, mut step, mut dual, mut h) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());

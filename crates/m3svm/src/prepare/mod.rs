@@ -39,7 +39,7 @@ use serde::{Deserialize, Serialize};
 
 pub use cells::{column_keys, column_numbers};
 pub use encoder::Prepared;
-pub use passing::{PassingColumns, ReadyRows};
+pub use passing::{PassingColumns, PlainNumbers, ReadyRows};
 pub use preprocessor::{Encoding, PreparedColumn, Preprocessor};
 pub use statistics::{ColumnStatistics, Statistics};
 pub use times::TimePart;

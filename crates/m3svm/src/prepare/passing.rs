@@ -1,6 +1,8 @@
 //! Tables that pass by and are never held as a whole: what becomes of their columns is learnt in one pass or two, and makes features in the last.
 
-use arrow_array::{Array, RecordBatch};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 
 use super::cells::column_numbers;
@@ -16,6 +18,7 @@ use crate::features::{Features, Values};
 #[derive(Clone, Debug)]
 pub struct PassingColumns {
     preparation: Preparation,
+    plain: PlainNumbers,
     /// Columns are found by name, and those without a use are not even looked for.
     named: bool,
     statistics: Option<Statistics>,
@@ -24,6 +27,18 @@ pub struct PassingColumns {
     dropped: usize,
     /// Whether any cell was missing, in rows that count or not.
     holes: bool,
+}
+
+/// What becomes of tables in which all columns are numbers without gaps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PlainNumbers {
+    /// They are features as they are, but for columns that say nothing.
+    #[default]
+    Picked,
+    /// All of them are features as they are.
+    Kept,
+    /// They are prepared as any others.
+    Prepared,
 }
 
 #[derive(Clone, Debug)]
@@ -45,7 +60,21 @@ impl PassingColumns {
     /// Of a table whose columns have names, or none.
     pub fn new(preparation: Preparation, named: bool) -> Self {
         let (statistics, stage, left_out) = (None, Stage::Numbers, Vec::new());
-        Self { preparation, named, statistics, stage, left_out, dropped: 0, holes: false }
+        Self {
+            preparation,
+            plain: PlainNumbers::default(),
+            named,
+            statistics,
+            stage,
+            left_out,
+            dropped: 0,
+            holes: false,
+        }
+    }
+
+    /// Says what becomes of numbers without gaps.
+    pub fn with_plain_numbers(self, plain: PlainNumbers) -> Self {
+        Self { plain, ..self }
     }
 
     /// Shows it rows of numbers without gaps, and hands them back if they are ready.
@@ -74,6 +103,20 @@ impl PassingColumns {
             self.stage = Stage::Learning;
         }
         Ok(matches!(self.stage, Stage::Numbers).then_some(x))
+    }
+
+    /// Shows it a batch of columns of any kind: as rows where it has numbers without gaps and nothing else.
+    pub fn rows_or_batch(&mut self, batch: &RecordBatch, weights: Option<&[f64]>) -> Result<Option<ReadyRows>> {
+        if self.wants_rows()
+            && batch.num_columns() > 0
+            && batch.columns().iter().all(|column| is_number(column.data_type()) && !has_gaps(column))
+        {
+            let all: Vec<usize> = (0..batch.num_columns()).collect();
+            let names: Vec<String> = batch.schema_ref().fields().iter().map(|field| field.name().clone()).collect();
+            let x = numbers(batch, &all)?;
+            return Ok(self.rows(x, &names, weights)?.map(|x| (x, None)));
+        }
+        self.batch(batch, weights)
     }
 
     /// Shows it a batch of columns, and hands back features if they are ready.
@@ -121,7 +164,16 @@ impl PassingColumns {
                 let holes = gaps || self.holes;
                 let numbers =
                     columns.iter().all(|c| c.kind == Kind::Number) && self.preparation.missing_words.is_empty();
-                if numbers && !holes && (self.left_out.is_empty() || self.named) {
+                if numbers && !holes && self.plain == PlainNumbers::Kept {
+                    self.left_out = Vec::new();
+                    if matches!(self.stage, Stage::Numbers) {
+                        return Ok(false);
+                    }
+                    self.stage = Stage::Picked((0..columns.len()).collect());
+                    return Ok(true);
+                }
+                let is_picked = self.plain == PlainNumbers::Picked && (self.left_out.is_empty() || self.named);
+                if numbers && !holes && is_picked {
                     if self.left_out.is_empty() && matches!(self.stage, Stage::Numbers) {
                         return Ok(false);
                     }
@@ -185,7 +237,9 @@ impl PassingColumns {
     /// Whether numbers are used as they are.
     fn takes_numbers(&self, names: &[String]) -> bool {
         let Preparation { categories, text, missing_words, .. } = &self.preparation;
-        missing_words.is_empty() && !names.iter().any(|name| categories.contains(name) || text.contains(name))
+        self.plain != PlainNumbers::Prepared
+            && missing_words.is_empty()
+            && !names.iter().any(|name| categories.contains(name) || text.contains(name))
     }
 
     /// The columns that a preprocessor takes.
@@ -208,6 +262,19 @@ fn started<'s>(
         Some(statistics) => statistics,
         none => none.insert(Statistics::new(&schema(), preparation)?),
     })
+}
+
+fn is_number(kind: &DataType) -> bool {
+    kind.is_integer() || matches!(kind, DataType::Float32 | DataType::Float64 | DataType::Boolean)
+}
+
+fn has_gaps(column: &ArrayRef) -> bool {
+    let nans = match column.data_type() {
+        DataType::Float32 => column.as_primitive::<Float32Type>().values().iter().any(|v| v.is_nan()),
+        DataType::Float64 => column.as_primitive::<Float64Type>().values().iter().any(|v| v.is_nan()),
+        _ => false,
+    };
+    nans || column.null_count() > 0
 }
 
 fn is_used(preprocessor: &Preprocessor, j: usize) -> bool {

@@ -245,6 +245,11 @@ impl ColumnStatistics {
         (self.kind != Kind::Text && self.present > 0).then_some((self.numbers.min, self.numbers.max))
     }
 
+    /// The mean of numbers; of times in days.
+    pub fn mean(&self) -> f64 {
+        self.numbers.mean()
+    }
+
     /// Whether all numbers are whole.
     pub fn whole(&self) -> bool {
         self.kind == Kind::Number && self.numbers.whole && self.present > 0

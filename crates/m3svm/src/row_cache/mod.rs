@@ -27,8 +27,9 @@ use crate::error::{Error, Result};
 use crate::features::RawStorage;
 use crate::prepare::Preprocessor;
 use crate::scale::Stats;
+pub use gather::{AboutRows, GatheredRows, RowGatherer};
 pub(crate) use gather::{Gathered, gather};
-pub(crate) use reader::{View, blocks_at_once};
+pub(crate) use reader::{LoadedBlock, OfFold, View, blocks_at_once};
 pub(crate) use sample::Sample;
 pub(crate) use scratch::ScratchFile;
 use writer::Writer;
@@ -92,6 +93,9 @@ struct Index {
     /// Class names by first appearance, and how much the rows of each weigh.
     labels: Vec<String>,
     mass: Vec<f64>,
+    /// Whether labels are texts even where all of them could be read as numbers.
+    #[serde(default)]
+    text_labels: bool,
     feature_names: Option<Vec<String>>,
     /// What has made the features, if they were columns of every kind.
     preprocessor: Option<Preprocessor>,
@@ -112,7 +116,7 @@ pub(crate) struct RowCache {
 
 impl RowCache {
     fn new(file: File, place: PathBuf, index: Index) -> Self {
-        let classes = sorted_classes(&index.labels);
+        let classes = sorted_classes(&index.labels, index.text_labels);
         let number = |label: &String| classes.iter().position(|class| class == label).unwrap_or(0) as u32;
         let numbers = index.labels.iter().map(number).collect();
         Self { file: Arc::new(file), place, index, classes, numbers }
@@ -255,7 +259,7 @@ impl Index {
             && skips
             && named
             && masses
-            && sorted_classes(&self.labels).len() > 1
+            && sorted_classes(&self.labels, self.text_labels).len() > 1
             && check_sum("the rows", &self.mass).is_ok()
             && self.mass.iter().any(|m| *m > 0.0)
             && of_columns.iter().all(|column| column.len() == used)

@@ -17,6 +17,18 @@ pub(crate) struct View<'a> {
     pub(crate) class_weights: Option<Vec<f64>>,
     /// One class against all others: that class is 1, all others are 0.
     pub(crate) speaks_for: Option<u32>,
+    /// Only some rows: all others weigh nothing.
+    pub(crate) fold: Option<OfFold<'a>>,
+}
+
+/// The rows of a fold to train on, or to test on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OfFold<'a> {
+    /// In which fold each row is tested.
+    pub(crate) tested_in: &'a [u16],
+    pub(crate) fold: u16,
+    /// Whether the rows are those that are tested.
+    pub(crate) tested: bool,
 }
 
 /// Some rows as they are worked on: scaled, with class numbers and weights.
@@ -72,6 +84,18 @@ impl RowCache {
         })
     }
 
+    /// The class number of every row.
+    pub(crate) fn labels(&self) -> Result<Vec<u32>> {
+        let scaler = Scaler::none(self.cols());
+        let view = View { scaler: &scaler, class_weights: None, speaks_for: None, fold: None };
+        let mut y = Vec::with_capacity(self.rows());
+        self.for_each_block(&view, false, |block| {
+            y.extend_from_slice(&block.y);
+            ControlFlow::Continue(())
+        })?;
+        Ok(y)
+    }
+
     fn read(&self, number: usize, view: &View<'_>, with_values: bool, block: &mut LoadedBlock) -> Result<()> {
         let (index, at) = (&self.index, &self.index.blocks[number]);
         let mut offset = at.offset;
@@ -103,6 +127,12 @@ impl RowCache {
         if let Some(each) = &view.class_weights {
             block.weights.resize(at.rows, 1.0);
             block.weights.iter_mut().zip(&block.y).for_each(|(w, y)| *w *= each[*y as usize]);
+        }
+        if let Some(OfFold { tested_in, fold, tested }) = view.fold {
+            block.weights.resize(at.rows, 1.0);
+            let first: usize = index.blocks[..number].iter().map(|block| block.rows).sum();
+            let counts = |row: usize| (tested_in.get(row) == Some(&fold)) == tested;
+            (first..).zip(&mut block.weights).filter(|(row, _)| !counts(*row)).for_each(|(_, w)| *w = 0.0);
         }
         if let Some(class) = view.speaks_for {
             block.y.iter_mut().for_each(|y| *y = u32::from(*y == class));

@@ -53,9 +53,8 @@ impl RowCache {
     /// The rows whose hash says so, as they came and as they count: of every class about the share that is asked for. It does not depend on
     /// the order of rows, and equal rows come together.
     pub(crate) fn sample_by_content(&self, shares: &[f64], go_on: &dyn Fn() -> bool) -> Result<Sample> {
-        let (shift, factor) = (vec![0.0; self.cols()], vec![1.0; self.cols()]);
-        let scaler = Scaler { shift, factor };
-        let view = View { scaler: &scaler, class_weights: None, speaks_for: None };
+        let scaler = Scaler::none(self.cols());
+        let view = View { scaler: &scaler, class_weights: None, speaks_for: None, fold: None };
         let mut x = RawRows::new(self.index.storage, self.cols());
         let (mut y, mut weights) = (Vec::new(), Vec::new());
         self.for_each_block(&view, true, |block| {

@@ -41,16 +41,20 @@ fn cached(place: &CachePlace, sizes: &[usize], sparse: bool, block: usize) -> Re
 fn rows(cache: &RowCache) -> Result<Vec<(f64, String, f64)>> {
     let scaler = Scaler { shift: vec![0.0; 3], factor: vec![1.0; 3] };
     let (mut found, mut last) = (Vec::new(), None);
-    cache.for_each_block(&View { scaler: &scaler, class_weights: None, speaks_for: None }, true, |block| {
-        assert_eq!(block.number, last.map_or(0, |last: usize| last + 1));
-        last = Some(block.number);
-        let x = block.x.features();
-        for i in 0..block.y.len() {
-            assert_eq!(x.get(i, 2), 0.5);
-            found.push((x.get(i, 0), cache.classes()[block.y[i] as usize].clone(), block.weights[i]));
-        }
-        ControlFlow::Continue(())
-    })?;
+    cache.for_each_block(
+        &View { scaler: &scaler, class_weights: None, speaks_for: None, fold: None },
+        true,
+        |block| {
+            assert_eq!(block.number, last.map_or(0, |last: usize| last + 1));
+            last = Some(block.number);
+            let x = block.x.features();
+            for i in 0..block.y.len() {
+                assert_eq!(x.get(i, 2), 0.5);
+                found.push((x.get(i, 0), cache.classes()[block.y[i] as usize].clone(), block.weights[i]));
+            }
+            ControlFlow::Continue(())
+        },
+    )?;
     Ok(found)
 }
 

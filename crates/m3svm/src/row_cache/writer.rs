@@ -9,12 +9,11 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 use super::positioned::write_at;
-use super::{BlockIndex, CachePlace, FORMAT_VERSION, Index, MAGIC, RowCache, broken};
+use super::{AboutRows, BlockIndex, CachePlace, FORMAT_VERSION, Index, MAGIC, RowCache, broken};
 use crate::dataset::{check_sum, sorted_classes};
 use crate::error::{Error, Result};
 use crate::features::{RawRows, RawStorage};
 use crate::memory;
-use crate::prepare::Preprocessor;
 use crate::row_source::RowBatch;
 use crate::scale::Stats;
 use crate::temporary::temporary;
@@ -51,6 +50,7 @@ impl BlockPart {
 }
 
 /// Where blocks go.
+#[derive(Debug)]
 enum Target {
     /// A file without a name, in a folder.
     Nameless(File, PathBuf),
@@ -59,8 +59,9 @@ enum Target {
 }
 
 /// Takes batches and holds them, until there are too many of them for memory.
-pub(crate) struct Writer<'a> {
-    place: &'a CachePlace,
+#[derive(Debug)]
+pub(crate) struct Writer {
+    place: CachePlace,
     /// Bytes of a block, and how many bytes may be held before they go to disk.
     block: usize,
     most: usize,
@@ -72,8 +73,8 @@ pub(crate) struct Writer<'a> {
     end: u64,
 }
 
-impl<'a> Writer<'a> {
-    pub(crate) fn new(place: &'a CachePlace, block: usize, most: usize) -> Self {
+impl Writer {
+    pub(crate) fn new(place: CachePlace, block: usize, most: usize) -> Self {
         let (held, numbers, index) = (BlockPart::default(), HashMap::new(), Index::default());
         let (block, is_too_much) = (block.max(1), false);
         Self { place, block, most, is_too_much, held, numbers, index, target: None, end: 0 }
@@ -191,7 +192,7 @@ impl<'a> Writer<'a> {
     fn write(&mut self, block: &BlockPart) -> Result<()> {
         let target = match &mut self.target {
             Some(target) => target,
-            none => none.insert(Target::new(self.place)?),
+            none => none.insert(Target::new(&self.place)?),
         };
         let (file, path) = match &*target {
             Target::Nameless(file, folder) => (file, folder),
@@ -220,15 +221,12 @@ impl<'a> Writer<'a> {
     }
 
     /// What was held, if all of it was; else the cache.
-    pub(crate) fn finish(
-        mut self,
-        feature_names: Option<Vec<String>>,
-        unused_columns: u32,
-        preprocessor: Option<Preprocessor>,
-    ) -> Result<std::result::Result<RowCache, Held>> {
+    pub(crate) fn finish(mut self, about: AboutRows) -> Result<std::result::Result<RowCache, Held>> {
+        let AboutRows { feature_names, preprocessor, unused_columns, text_labels } = about;
         self.check(feature_names.as_deref(), unused_columns)?;
         self.index.feature_names = feature_names;
         self.index.preprocessor = preprocessor;
+        self.index.text_labels = text_labels;
         if !self.is_too_much {
             self.held.x.set_cols(self.index.cols);
             self.held.x.skip_columns(unused_columns);
@@ -249,7 +247,7 @@ impl<'a> Writer<'a> {
 
     fn check(&self, names: Option<&[String]>, unused_columns: u32) -> Result<()> {
         let Index { labels, mass, weighted, cols, .. } = &self.index;
-        let found = sorted_classes(labels).len();
+        let found = sorted_classes(labels, false).len();
         if found < 2 {
             return Err(Error::TooFewClasses { found, only: labels.first().cloned() });
         }
@@ -277,7 +275,7 @@ impl Held {
     /// As a data set.
     pub(crate) fn into_dataset(self) -> Result<crate::Dataset<'static>> {
         let BlockPart { x, y, weights } = self.part;
-        let classes = sorted_classes(&self.index.labels);
+        let classes = sorted_classes(&self.index.labels, self.index.text_labels);
         let known: HashMap<&str, u32> = (0..).zip(&classes).map(|(k, class)| (class.as_str(), k)).collect();
         let numbers: Vec<u32> = self.index.labels.iter().map(|label| known[label.as_str()]).collect();
         let y: Vec<u32> = y.iter().map(|k| numbers[*k as usize]).collect();

@@ -340,6 +340,7 @@ fn progress(part: &Solution) -> Progress {
         objective: part.certificate.objective,
         relative_gap: part.certificate.relative_gap(),
         inner: false,
+        passes: None,
     }
 }
 

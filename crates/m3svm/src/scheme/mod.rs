@@ -284,6 +284,7 @@ impl<'t, 'w> Tally<'t, 'w> {
             objective: at_zero * against.map_or(total, |l| mass[k] + mass[l]),
             relative_gap: None,
             inner: false,
+            passes: None,
         };
         Self { interrupt, parts: sides.iter().map(part).collect(), told: None }
     }
@@ -311,7 +312,8 @@ impl<'t, 'w> Tally<'t, 'w> {
             return if self.is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
         }
         self.told = Some(Instant::now());
-        let mut sum = Progress { iteration: 0, evaluations: 0, objective: 0.0, relative_gap: Some(0.0), inner };
+        let mut sum =
+            Progress { iteration: 0, evaluations: 0, objective: 0.0, relative_gap: Some(0.0), inner, passes: None };
         let mut gap = Some(0.0);
         for part in &self.parts {
             sum.iteration += part.iteration;

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::folds::Fold;
+use super::path::FitsSettings;
 use super::search::Control;
 use crate::dataset::Dataset;
 use crate::engine::SharedProducts;
@@ -109,5 +110,19 @@ impl FoldData {
             other => other,
         })?;
         Ok(class_scores(spec.scheme, raw, c))
+    }
+}
+
+impl FitsSettings for FoldData {
+    fn origin(&self, spec: &Spec) -> Vec<f64> {
+        spec.origin(&self.train)
+    }
+
+    fn fit(&self, spec: &Spec, start: Vec<f64>, control: &Control<'_>) -> Result<Option<Solution>> {
+        self.fit(spec, start, control)
+    }
+
+    fn score(&self, spec: &Spec, theta: &[f64], by: Criterion) -> Result<(f64, Option<f64>, f64)> {
+        self.score(spec, theta, by)
     }
 }

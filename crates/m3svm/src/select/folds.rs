@@ -42,11 +42,7 @@ impl Fold {
 /// # Ok::<(), m3svm::Error>(())
 /// ```
 pub fn folds(y: &[u32], groups: Option<&[u32]>, folds: usize, seed: u64, repeat: usize) -> Result<Vec<Fold>> {
-    if folds < 2 {
-        return Err(Error::param("folds", folds, "be at least 2"));
-    }
-    let mut random = ChaCha8Rng::seed_from_u64(seed);
-    random.set_stream(repeat as u64);
+    let mut random = random(folds, seed, repeat)?;
     let tested_in = match groups {
         Some(groups) => group_folds::assign(y, groups, folds, &mut random)?,
         None => assign(y, folds, &mut random)?,
@@ -57,6 +53,25 @@ pub fn folds(y: &[u32], groups: Option<&[u32]>, folds: usize, seed: u64, repeat:
         Fold { train, test }
     };
     Ok((0..folds).map(part).collect())
+}
+
+/// What folds are drawn by.
+fn random(folds: usize, seed: u64, repeat: usize) -> Result<ChaCha8Rng> {
+    if folds < 2 {
+        return Err(Error::param("folds", folds, "be at least 2"));
+    }
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    random.set_stream(repeat as u64);
+    Ok(random)
+}
+
+/// The same folds in less room: the one in which each row is tested, or a number beyond all of them for rows that are always trained on.
+pub(super) fn tested_in(y: &[u32], folds: usize, seed: u64, repeat: usize) -> Result<Vec<u16>> {
+    if folds >= usize::from(u16::MAX) {
+        return Err(Error::param("folds", folds, "be less than 65535 for rows on disk"));
+    }
+    let assigned = assign(y, folds, &mut random(folds, seed, repeat)?)?;
+    Ok(assigned.into_iter().map(|fold| fold.map_or(u16::MAX, |fold| fold as u16)).collect())
 }
 
 /// Refuses inner folds that the training part of some outer fold has too few rows for: before any work, and not in the middle of it.

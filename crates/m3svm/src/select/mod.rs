@@ -29,6 +29,7 @@ mod held_out;
 mod journal;
 mod lambda;
 mod nested;
+mod on_disk;
 mod outer;
 mod path;
 mod result;

@@ -2,12 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::fold_data::FoldData;
 use super::grid::Setting;
 use super::search::Control;
 use crate::error::Result;
 use crate::metrics::Criterion;
-use crate::solver::Stop;
+use crate::solver::{Solution, Stop};
 use crate::spec::Spec;
 
 /// How one setting did on one fold.
@@ -42,26 +41,38 @@ impl Score {
     }
 }
 
+/// The rows of a fold, on which settings are fitted and tested.
+pub(super) trait FitsSettings {
+    /// Where the first fit starts.
+    fn origin(&self, spec: &Spec) -> Vec<f64>;
+
+    /// Fits the training rows; `None` if the watcher has put an end to it.
+    fn fit(&self, spec: &Spec, start: Vec<f64>, control: &Control<'_>) -> Result<Option<Solution>>;
+
+    /// How well parameters predict the test rows: the accuracy, the log-loss where the loss defines probabilities, and what is gone by.
+    fn score(&self, spec: &Spec, theta: &[f64], by: Criterion) -> Result<(f64, Option<f64>, f64)>;
+}
+
 /// Fits the settings one after the other and tests each; `None` if the watcher has put an end to it.
 ///
 /// The order matters for speed alone: every fit reaches the same tolerance, wherever it starts. Within one p it starts at the last
 /// solution, and a new p starts where the last one did.
 pub(super) fn follow(
     spec: &Spec,
-    fold: &FoldData,
+    fold: &impl FitsSettings,
     settings: &[Setting],
     (warm, by): (bool, Criterion),
     control: &Control<'_>,
 ) -> Result<Option<Vec<Score>>> {
     let mut scores = Vec::with_capacity(settings.len());
-    let (mut last, mut first_of_p) = (spec.origin(&fold.train), spec.origin(&fold.train));
+    let (mut last, mut first_of_p) = (fold.origin(spec), fold.origin(spec));
     for (number, setting) in settings.iter().enumerate() {
         // Settings of one call have one γ: features of another would be others.
         let new_p = number == 0 || setting.p != settings[number - 1].p;
         let start = match warm {
             true if new_p => first_of_p.clone(),
             true => last,
-            false => spec.origin(&fold.train),
+            false => fold.origin(spec),
         };
         let spec = setting.apply(spec);
         let Some(found) = fold.fit(&spec, start, control).map_err(|e| setting.blamed(e))? else { return Ok(None) };

@@ -79,7 +79,7 @@ impl Incumbent {
 
     pub(super) fn progress(&self, iteration: usize, evaluations: usize) -> Progress {
         let (objective, relative_gap) = (self.objective(), self.relative_gap());
-        Progress { iteration, evaluations, objective, relative_gap, inner: false }
+        Progress { iteration, evaluations, objective, relative_gap, inner: false, passes: None }
     }
 
     /// The outcome of a solver that sees its rows: after an interruption with a proof where that does not take long, and `unproven`, with one

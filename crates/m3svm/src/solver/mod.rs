@@ -81,6 +81,14 @@ pub struct Progress {
     pub relative_gap: Option<f64>,
     /// Asked in the middle of an iteration, only to know whether to go on.
     pub inner: bool,
+    /// Passes over all rows so far, where these are not in memory.
+    pub passes: Option<usize>,
+}
+
+impl Progress {
+    /// Before the first iteration.
+    pub(crate) const BEGIN: Self =
+        Self { iteration: 0, evaluations: 0, objective: f64::INFINITY, relative_gap: None, inner: true, passes: None };
 }
 
 /// Called once per iteration, and in the middle of long ones every 50 ms or so, on any thread: progress bar, log, time limit, Ctrl-C. `Break`

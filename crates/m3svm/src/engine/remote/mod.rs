@@ -137,6 +137,7 @@ impl<'a> RemoteRows<'a> {
             return None;
         }
         state.rounds += 1;
+        self.problem.heed.passed();
         match self.round(&state, questions, with_step) {
             Ok(answers) => {
                 state.made = state.moves.len();

@@ -149,7 +149,7 @@ impl Spec {
         }
         self.check_for(data.classes().len())?;
         let asked = Mutex::new(watch);
-        let at = Progress { iteration: 0, evaluations: 0, objective: f64::INFINITY, relative_gap: None, inner: true };
+        let at = Progress::BEGIN;
         let control = |_: &_| {
             let mut watch = asked.lock().unwrap_or_else(PoisonError::into_inner);
             (*watch)(&at)
