@@ -133,7 +133,8 @@ impl<'a> RemoteRows<'a> {
     /// One round: the sums of what all parts answer to each question. `None` if it has failed or is not wanted any more.
     fn ask(&self, questions: Vec<PartQuestion>, with_step: bool) -> Option<Vec<PartAnswer>> {
         let mut state = self.state.borrow_mut();
-        if state.failure.is_some() || self.heed.get().is_stopped() {
+        // Rounds that are quickly answered ask nobody on their way, and a step may take dozens.
+        if state.failure.is_some() || !self.heed.get().go_on() {
             return None;
         }
         state.rounds += 1;

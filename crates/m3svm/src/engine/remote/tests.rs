@@ -343,6 +343,44 @@ fn a_step_is_a_handful_of_rounds() {
 }
 
 #[test]
+fn who_is_told_to_stop_begins_no_more_rounds() {
+    /// As slow as an engine.
+    struct Slow<'a>(Desk<'a>);
+    impl PartCarrier for Slow<'_> {
+        fn parts(&self) -> usize {
+            self.0.parts()
+        }
+
+        fn ask(&self, parts: &[usize], message: &[u8], go_on: &dyn Fn() -> bool) -> Result<Vec<Vec<u8>>> {
+            if self.0.messages.load(Ordering::Relaxed) >= 8 {
+                std::thread::sleep(std::time::Duration::from_millis(60));
+            }
+            self.0.ask(parts, message, go_on)
+        }
+    }
+    let data = clouds(400, 6, 4, false);
+    let desk = Slow(Desk::new(&data, 1, 0));
+    let descriptions = desk.0.descriptions();
+    let (classes, mass) = (data.classes().to_vec(), vec![100.0; 4]);
+    let fit = RemoteFit { carrier: &desk, descriptions: &descriptions, classes, mass, feature_names: None };
+    let mut told = None;
+    let model = fit.fit(&Spec { tol: 1e-12, ..Spec::default() }, None, &mut |_| {
+        let sent = desk.0.messages.load(Ordering::Relaxed);
+        if sent < 10 {
+            return ControlFlow::Continue(());
+        }
+        told = told.or(Some(sent));
+        ControlFlow::Break(())
+    });
+    let model = model.unwrap();
+    assert_eq!(model.training().stop, Stop::Interrupted);
+    assert!(model.certificate().objective.is_finite());
+    // What the best point is worth takes some rounds of its own.
+    let after = desk.0.messages.load(Ordering::Relaxed) - told.unwrap();
+    assert!(after <= 4, "{after}");
+}
+
+#[test]
 fn a_carrier_that_fails_ends_the_fit_with_its_error() {
     struct Broken<'a>(Desk<'a>);
     impl PartCarrier for Broken<'_> {
