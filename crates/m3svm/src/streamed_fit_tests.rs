@@ -279,7 +279,7 @@ fn a_search_over_rows_on_disk_chooses_as_one_in_memory() {
         (Spec::default(), SourceKind::Sparse, false, Criterion::Balanced),
         (crate::Method::Ovr.spec(), SourceKind::Single, true, Criterion::Accuracy),
     ] {
-        let place = format!("{} {kind:?}", spec.loss.name());
+        let place = format!("{:?} {kind:?}", spec.loss);
         let table = Table::new(400, 4, 3, kind, weighted);
         let mut search = Search { folds: 3, repeats: 2, discard: false, tol: 1e-7, criterion, ..Search::new(spec) };
         search.grid.lambdas = Some(GridValues::new(vec![1e-3, 1.0, 300.0]).unwrap());

@@ -31,7 +31,7 @@ fn batches(sizes: &[usize], sparse: bool) -> Vec<RowBatch<'static>> {
 
 fn cached(place: &CachePlace, sizes: &[usize], sparse: bool, block: usize) -> Result<RowCache> {
     let mut source = batches(sizes, sparse).into_iter().map(Ok::<_, Error>);
-    match gather(&mut source, place, block, 0, &mut || true)? {
+    match gather(&mut source, RowGatherer::new(place.clone(), block, 0), &mut || true)?.0 {
         Gathered::Disk(cache) => Ok(cache),
         Gathered::Memory(_) => panic!("nothing may be held"),
     }
@@ -190,7 +190,7 @@ fn batches_that_are_not_alike_are_refused() {
     let place = CachePlace::default();
     let gathered = |parts: Vec<RowBatch<'static>>| {
         let mut source = parts.into_iter().map(Ok::<_, Error>);
-        gather(&mut source, &place, 100, 0, &mut || true).map(|_| ()).unwrap_err().to_string()
+        gather(&mut source, RowGatherer::new(place.clone(), 100, 0), &mut || true).map(|_| ()).unwrap_err().to_string()
     };
     let dense = || batches(&[4], false).remove(0);
     let sparse = batches(&[4], true).remove(0);
