@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use m3svm::metrics::Quality;
 use m3svm::select::{Journal, Nested, Search, SearchResult, folds};
-use m3svm::{CachePlace, Dataset, Error, Model, Progress, Spec, Stop};
+use m3svm::{CachePlace, Dataset, Error, Model, Spec, Stop, Watch};
 use m3svm_io::files_of;
 use m3svm_report::Step;
 
@@ -47,7 +47,7 @@ impl<'a> Tuned<'a> {
     fn trained(
         &mut self,
         args: &TuneArgs,
-        fit: impl FnOnce(&mut dyn FnMut(&Progress) -> ControlFlow<()>) -> anyhow::Result<Model>,
+        fit: impl FnOnce(&mut Watch<'_>) -> anyhow::Result<Model>,
     ) -> anyhow::Result<Model> {
         let mut watcher = Watcher::start()?.until(self.search.spec.tol);
         // After an interruption the best so far is trained all the same; who does not want that asks again.
