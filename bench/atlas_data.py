@@ -1,11 +1,21 @@
-"""The cells of the atlas, and the data of each: generated from its numbers, so that nobody has to keep them."""
+"""The cells of the atlas, and the data of each: generated from its numbers, so that nobody has to keep them.
+
+    python bench/atlas_data.py FILE '{"rows": 2000, "features": 20, "classes": 500}'
+
+writes those of a cell as `bench/versions.rs` reads them.
+"""
 
 from __future__ import annotations
 
+import gzip
+import json
+import sys
 from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
+
+from problem import data_file, read
 
 Matrix = np.ndarray | sp.csr_matrix
 
@@ -32,6 +42,8 @@ class Cell:
     balance: str = "balanced"
     #: C of other programs.
     cost: float = 1.0
+    #: A data set of that name instead: "news20" (logarithms of counts, rows of length 1) or "mnist" (the first rows, from 0 to 1).
+    data: str = ""
 
 
 #: One step from the middle along every axis, ...
@@ -60,6 +72,20 @@ CORNERS: tuple[dict[str, object], ...] = (
     {"rows": 400, "features": 10_000, "classes": 40},
     {"rows": 100_000, "features": 10, "classes": 2, "scaling": "raw"},
 )
+#: Shapes beside those that the solver was tuned on, each with a method and what others have for it.
+_CROWD: dict[str, object] = {"rows": 2000, "features": 20, "classes": 500}
+_IMAGES: dict[str, object] = {"rows": 20_000, "features": 784, "classes": 10, "data": "mnist"}
+TABLE: tuple[tuple[Cell, str], ...] = (
+    *((Cell(method, data="news20"), peer) for method, peer in (("ovr", "ovr"), ("cs", "cs"), ("ww", "cs"))),
+    *((Cell(method, data="news20", intercept=False), method) for method in ("ovr", "cs")),
+    *((Cell(method, **_CROWD), peer) for method, peer in (("cs", "cs"), ("ovo", "ovo"), ("m3svm", "cs"), ("lr", "lr"))),  # type: ignore[arg-type]
+    (Cell("cs", rows=10_000, features=50, classes=100), "cs"),
+    *(
+        (Cell(method, dtype=dtype, **_IMAGES), peer)
+        for method, peer in (("lr", "lr"), ("cs", "cs"), ("topk", "cs"))
+        for dtype in ("float32", "float64")
+    ),  # type: ignore[arg-type]
+)
 METHODS = ("ovr", "cs", "ovo", "lr", "smlr", "m3svm", "ww")
 #: What more numbers than this would take is not tried: 800 MB.
 MOST_NUMBERS = 10**8
@@ -83,6 +109,8 @@ def _text(cell: Cell) -> Cell:
 
 def make(cell: Cell) -> tuple[Matrix, np.ndarray]:
     """The data of a cell."""
+    if cell.data:
+        return _real(cell)
     random = np.random.default_rng([cell.rows, cell.features, cell.classes])
     shares = 1.0 / np.arange(1, cell.classes + 1) if cell.balance == "long-tailed" else np.ones(cell.classes)
     y = random.choice(cell.classes, size=cell.rows, p=shares / shares.sum())
@@ -123,3 +151,37 @@ def _sparse(cell: Cell, y: np.ndarray, random: np.random.Generator) -> sp.csr_ma
         x = sp.csr_matrix(sp.diags(1.0 / np.sqrt(np.asarray(x.multiply(x).sum(axis=1)).ravel())) @ x)
     x.indices, x.indptr = x.indices.astype(np.int32), x.indptr.astype(np.int32)
     return x.astype(cell.dtype)
+
+
+def _real(cell: Cell) -> tuple[Matrix, np.ndarray]:
+    if cell.data == "mnist":
+        folder = data_file("iris").parent / "mnist"
+        with (
+            gzip.open(folder / "train-images-idx3-ubyte.gz") as images,
+            gzip.open(folder / "train-labels-idx1-ubyte.gz") as labels,
+        ):
+            x = np.frombuffer(images.read(), np.uint8, offset=16).reshape(-1, 784)[: cell.rows] / 255.0
+            return x.astype(cell.dtype), np.frombuffer(labels.read(), np.uint8, offset=8)[: cell.rows].astype(np.int64)
+    counts, y = read(cell.data)
+    x = sp.csr_matrix(counts)
+    x.data = np.log1p(x.data)
+    lengths = np.sqrt(np.asarray(x.multiply(x).sum(axis=1)).ravel())
+    x = sp.csr_matrix(sp.diags(1.0 / np.where(lengths > 0.0, lengths, 1.0)) @ x)
+    x.indices, x.indptr = x.indices.astype(np.int32), x.indptr.astype(np.int32)
+    return x.astype(cell.dtype), y
+
+
+def write(path: str, x: Matrix, y: np.ndarray) -> None:
+    """A file for `versions.rs`."""
+    is_sparse = sp.issparse(x)
+    with open(path, "wb") as file:
+        np.array([int(is_sparse), *x.shape], dtype=np.uint64).tofile(file)
+        y.astype(np.uint64).tofile(file)
+        if is_sparse:
+            x.indptr.astype(np.uint64).tofile(file)
+            x.indices.astype(np.uint64).tofile(file)
+        (x.data if is_sparse else np.ascontiguousarray(x)).astype(np.float64).tofile(file)
+
+
+if __name__ == "__main__":
+    write(sys.argv[1], *make(Cell("", **json.loads(sys.argv[2]))))

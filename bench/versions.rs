@@ -1,5 +1,6 @@
 //! Fits one problem until so many seconds of processor time are spent, and prints what a fit took, the peak of the memory, and the optimum.
-//! `bench/versions.py` builds this against two versions of the library.
+//! `bench/versions.py` builds this against two versions of the library. Words after the four arguments: `intercept` for methods that are compared
+//! without one, `f32` for features in single precision, `raw` for features that are left as they are.
 //!
 //! The file: u64s in little endian; 1 for sparse, rows, features, a label per row, then the numbers row by row, or where the rows begin, columns and
 //! numbers.
@@ -14,8 +15,10 @@ use m3svm::{AnyLoss, AnyPenalty, Dataset, Features, Method, Scaling, Spec};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    let [file, method, tol, least] = arguments.as_slice() else { return Err("FILE METHOD TOL SECONDS".into()) };
-    let data = read(&fs::read(file)?)?;
+    let (fixed, more) = arguments.split_at_checked(4).ok_or("FILE METHOD TOL SECONDS [intercept] [f32] [raw]")?;
+    let [file, method, tol, least] = fixed else { return Err("four arguments are missing".into()) };
+    let has = |word: &str| more.iter().any(|given| given == word);
+    let data = read(&fs::read(file)?, has("f32"))?;
     let spec = match method.as_str() {
         "bench" => Spec {
             loss: AnyLoss::SmoothHinge(SmoothHinge { delta: 0.01 }),
@@ -24,8 +27,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         },
         name => Method::ALL.into_iter().find(|method| method.name() == name).ok_or("no such method")?.spec(),
     };
-    let scaling = if data.x().is_sparse() { Scaling::None } else { Scaling::Standard };
-    let spec = Spec { tol: tol.parse()?, intercept: !["ovr", "cs"].contains(&method.as_str()), scaling, ..spec };
+    let scaling = if data.x().is_sparse() || has("raw") { Scaling::None } else { Scaling::Standard };
+    let spec = Spec { tol: tol.parse()?, intercept: has("intercept") || !["ovr", "cs"].contains(&method.as_str()), scaling, ..spec };
     let least: f64 = least.parse()?;
     // A process that has had large blocks before keeps small ones; one that has not gives them back after every fit, and is given them again.
     drop(black_box(vec![1u8; 1 << 24]));
@@ -58,7 +61,7 @@ fn processor_time() -> Result<f64, Box<dyn Error>> {
     Ok(sum)
 }
 
-fn read(bytes: &[u8]) -> Result<Dataset<'static>, Box<dyn Error>> {
+fn read(bytes: &[u8], is_single: bool) -> Result<Dataset<'static>, Box<dyn Error>> {
     let mut words = bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()));
     let mut next = || words.next().ok_or("the file ends too soon");
     let (sparse, rows, features) = (next()? == 1, next()? as usize, next()? as usize);
@@ -70,7 +73,10 @@ fn read(bytes: &[u8]) -> Result<Dataset<'static>, Box<dyn Error>> {
         Features::csr(starts, columns, values, features)?
     } else {
         let values = (0..rows * features).map(|_| next().map(f64::from_bits)).collect::<Result<Vec<_>, _>>()?;
-        Features::dense(values, rows, features)?
+        match is_single {
+            true => Features::dense(values.into_iter().map(|value| value as f32).collect::<Vec<_>>(), rows, features)?,
+            false => Features::dense(values, rows, features)?,
+        }
     };
     Ok(Dataset::from_labels(x, &labels)?)
 }

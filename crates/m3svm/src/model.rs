@@ -4,6 +4,7 @@
 mod build;
 mod margins;
 mod outcome;
+mod pair_judge;
 mod scores;
 mod start;
 mod training;
@@ -23,7 +24,8 @@ use crate::prepare::Preprocessor;
 use crate::scale::{Scaler, Scaling};
 use crate::scheme::Scheme;
 use crate::spec::Spec;
-use crate::support::{SupportVectors, pair_number};
+use crate::support::{SupportVectors, pair_number, slopes_of_rivals};
+use pair_judge::PairJudge;
 
 /// A classifier with everything needed to use, check and explain it.
 #[derive(Clone, Debug, PartialEq)]
@@ -213,9 +215,17 @@ impl Model {
 
     /// The rows of a data set that hold up the margin, per class pair; `None` if the loss has no margin.
     pub fn support_vectors(&self, data: &Dataset<'_>) -> Result<Option<SupportVectors>> {
-        let y = self.class_numbers(data)?;
+        let (y, c) = (self.class_numbers(data)?, self.classes.len());
+        if self.expansion.is_none() {
+            let (weights, intercept) = self.unscaled();
+            if let Some(judge) = PairJudge::for_model(&self.spec, &weights, &intercept, c) {
+                let rivals = judge.rivals(data.x(), &y)?;
+                let slopes = slopes_of_rivals(&self.spec, &rivals, &y, c);
+                return Ok(slopes.map(|slopes| SupportVectors::from_slopes(&slopes, &y, c)));
+            }
+        }
         let raw = self.raw_scores(data.x())?;
-        Ok(SupportVectors::from_scores(&self.spec, &raw, &y, self.classes.len()))
+        Ok(SupportVectors::from_scores(&self.spec, &raw, &y, c))
     }
 
     /// The labels of a data set as class numbers of this model.

@@ -81,6 +81,11 @@ pub(crate) fn margin_slopes(spec: &Spec, raw: &[f64], y: &[u32], classes: usize)
     Margin::of(spec).map(|margin| slopes(spec.scheme, margin.loss(), raw, y, classes))
 }
 
+/// The same of what scorers say for each class, against the row's own where pairs have one (n×c).
+pub(crate) fn slopes_of_rivals(spec: &Spec, rivals: &[f64], y: &[u32], classes: usize) -> Option<Vec<f64>> {
+    Margin::of(spec).map(|margin| rival_slopes(margin.loss(), rivals, y, classes))
+}
+
 /// How strongly every row pulls at the scorer that it pulls at most, where exact hinges are rounded off.
 pub(crate) fn pulls(spec: &Spec, raw: &[f64], y: &[u32], classes: usize) -> Vec<f64> {
     let rounded = spec.loss.as_dyn().relaxed(ON_THE_MARGIN);
@@ -168,27 +173,39 @@ impl<'s> SupportCounts<'s> {
 
 /// How strongly every row pulls at the margin between its class and each other one (n×c; 0 for its own).
 fn slopes(scheme: Scheme, loss: &dyn Loss, raw: &[f64], y: &[u32], classes: usize) -> Vec<f64> {
-    let mut slopes = vec![0.0; y.len() * classes];
     if scheme == Scheme::Joint {
+        let mut slopes = vec![0.0; y.len() * classes];
         loss.value_grad_rows(raw, y, &mut slopes, &mut vec![0.0; y.len()]);
         slopes.chunks_exact_mut(classes).zip(y).for_each(|(row, y)| row[*y as usize] = 0.0);
         return slopes;
     }
-    let scorers = scheme.scorers(classes);
-    for (i, &y) in y.iter().enumerate() {
+    if scheme == Scheme::OneVsOne {
+        return rival_slopes(loss, &rivals(raw, y, classes), y, classes);
+    }
+    rival_slopes(loss, raw, y, classes)
+}
+
+/// What pairs say for each class against the row's own (n×c, 0 for that).
+fn rivals(raw: &[f64], y: &[u32], classes: usize) -> Vec<f64> {
+    let (mut out, pairs) = (vec![0.0; y.len() * classes], Scheme::OneVsOne.scorers(classes));
+    for ((out, raw), &y) in out.chunks_exact_mut(classes).zip(raw.chunks_exact(pairs)).zip(y) {
         let y = y as usize;
         for k in (0..classes).filter(|&k| k != y) {
-            // The score that speaks for class k, against y or against all.
-            let score = match scheme {
-                Scheme::OneVsOne => {
-                    let said = raw[i * scorers + pair_number(classes, y, k)];
-                    if k < y { said } else { -said }
-                }
-                _ => raw[i * scorers + k],
-            };
+            let said = raw[pair_number(classes, y, k)];
+            out[k] = if k < y { said } else { -said };
+        }
+    }
+    out
+}
+
+/// How strongly rows pull where scorers say so much for each class (n×c; 0 for their own).
+fn rival_slopes(loss: &dyn Loss, rivals: &[f64], y: &[u32], classes: usize) -> Vec<f64> {
+    let mut slopes = vec![0.0; y.len() * classes];
+    for ((slopes, rivals), &y) in slopes.chunks_exact_mut(classes).zip(rivals.chunks_exact(classes)).zip(y) {
+        for k in (0..classes).filter(|&k| k != y as usize) {
             let mut slope = [0.0; 2];
-            loss.value_grad(&[0.0, score], 0, &mut slope);
-            slopes[i * classes + k] = slope[1];
+            loss.value_grad(&[0.0, rivals[k]], 0, &mut slope);
+            slopes[k] = slope[1];
         }
     }
     slopes

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use crate::error::{Error, Result};
 use crate::linalg;
 
-pub(crate) use block::{Block, BlockRoom};
+pub(crate) use block::{Block, BlockRoom, Row};
 pub use column::Column;
 use column::ColumnStore;
 pub(crate) use raw_rows::{RawRows, RawStorage};

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::pair_judge::PairJudge;
 use super::scores::raw_scores_between;
 use super::{Model, Training};
 use crate::certificate::Certificate;
@@ -50,7 +51,8 @@ impl Model {
         intercept.resize(scorers, 0.0);
         let fitted = Parts { weights, expansion: None, intercept, certificate: solution.certificate };
         let said = |rows| raw_scores_between(data.x(), rows, &fitted.weights, &fitted.intercept);
-        let outcome = FitOutcome::of(&spec, data, scorers, said)?;
+        let judge = PairJudge::for_model(&spec, &fitted.weights, &fitted.intercept, data.classes().len());
+        let outcome = FitOutcome::of(&spec, data, scorers, judge.as_ref(), said)?;
         Self::assemble(spec, Named::of(data), scaler, fitted, training, outcome)
     }
 
@@ -69,7 +71,7 @@ impl Model {
         let (weights, certificate) = (Vec::new(), solution.certificate);
         let parts = Parts { weights, expansion: Some(expansion), intercept, certificate };
         let said = |rows: Range<usize>| Ok(raw[rows.start * scorers..rows.end * scorers].to_vec());
-        let outcome = FitOutcome::of(&spec, data, scorers, said)?;
+        let outcome = FitOutcome::of(&spec, data, scorers, None, said)?;
         Self::assemble(spec, Named::of(data), scaler, parts, training, outcome)
     }
 

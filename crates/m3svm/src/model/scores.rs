@@ -12,10 +12,30 @@ use crate::scale::Scaler;
 use crate::scheme::{Scheme, votes};
 use crate::temperature::tempered;
 
+/// Scores that are held at a time: 16 MB, which allocators keep for the next ones. One-vs-one of 500 classes has 125,000 for every row.
+pub(super) const AT_A_TIME: usize = 1 << 21;
+
 impl Model {
     /// Decision scores, n×c row-major: f(x), or votes with a share below one half that breaks ties for one-vs-one.
     pub fn scores(&self, x: &Features<'_>) -> Result<Vec<f64>> {
+        if self.spec.scheme == Scheme::OneVsOne && self.expansion.is_none() {
+            return self.votes(x);
+        }
         Ok(class_scores(self.spec.scheme, self.raw_scores(x)?, self.classes.len()))
+    }
+
+    /// Votes, without all that pairs say at once.
+    fn votes(&self, x: &Features<'_>) -> Result<Vec<f64>> {
+        self.check_width(x)?;
+        let (n, c, scorers) = (x.rows(), self.classes.len(), self.scorers());
+        memory::check(&format!("{} scores", n.saturating_mul(c)), memory::numbers(n.saturating_mul(c), 1))?;
+        let (weights, intercept) = self.unscaled();
+        let (mut out, step) = (Vec::with_capacity(n * c), (AT_A_TIME / scorers.max(1)).max(1));
+        for first in (0..n).step_by(step) {
+            let raw = raw_scores_between(x, first..(first + step).min(n), &weights, &intercept)?;
+            out.extend(class_scores(self.spec.scheme, raw, c));
+        }
+        Ok(out)
     }
 
     /// What the scorers say, n×m row-major. Differs from [`Model::scores`] only for one-vs-one, where the columns are the pairs

@@ -122,9 +122,8 @@ pub(crate) fn ascends(asked: &AnySolver, counts_steps: bool, problem: &Problem<'
     if let Err(obstacle) = can_ascend(problem) {
         return choose(false, obstacle.reason);
     }
-    let (classes, most) = (problem.classes as f64, PLAN.crowded);
-    if classes >= most.0 && classes >= most.1 * sizes.features as f64 {
-        return choose(true, "sums over all pairs of so many classes cost more than passes over the rows");
+    if problem.classes >= PLAN.crowded {
+        return choose(true, "of so many classes few count in a row");
     }
     if !sizes.is_sparse || sizes.stored as f64 > PLAN.sparse * sizes.rows as f64 * sizes.features as f64 {
         return choose(false, "rows are dense, and steps over all of them cheap");

@@ -12,8 +12,8 @@ tuning! {
         /// The largest share of entries that rows may store for ascent row by row. With more of them a pass is no longer cheap, and rows are
         /// alike.
         sparse: f64 = 0.1, "entries", "by hand";
-        /// So many classes, and so many per feature, and what Newton steps do for every pair of classes is dearer than products with the rows.
-        crowded: (f64, f64) = (64.0, 1.0), "classes, and classes per feature", "500 classes of 20 features, and 100 of 50";
+        /// So many classes, and ascent among the few that count in a row is cheaper than Newton steps, which look at all of them.
+        crowded: usize = 64, "classes", "4,000 × 512 of 100 classes: 1.4 s and more than 20; ISOLET's 26 classes: 1.5 s and 0.9 s";
         /// A matrix that costs less is written out at once.
         at_once: f64 = 18.0, "products with the matrix", "measured";
         /// The same where single rows cannot be had, and with them no preconditioner for hard systems.

@@ -88,9 +88,51 @@ pub(crate) fn votes(pair_scores: &[f64], out: &mut [f64]) {
         rest = others;
     }
     for (k, out) in out.iter_mut().enumerate() {
-        // Sums may overflow where no score does.
-        let sum = sums[k].clamp(-1e300, 1e300);
-        *out = votes[k] + sum / (3.0 * (sum.abs() + 1.0));
+        *out = standing(votes[k], sums[k]);
+    }
+}
+
+/// The score of a class with so many votes and such a sum of its pair scores.
+fn standing(votes: f64, sum: f64) -> f64 {
+    // Sums may overflow where no score does.
+    let sum = sum.clamp(-1e300, 1e300);
+    votes + sum / (3.0 * (sum.abs() + 1.0))
+}
+
+/// How one class does among all others, as [`votes`] would say, pair by pair in their order.
+pub(crate) struct Standing {
+    class: usize,
+    heard: usize,
+    lost: usize,
+    sum: f64,
+}
+
+impl Standing {
+    pub(crate) fn of(class: usize) -> Self {
+        Self { class, heard: 0, lost: 0, sum: 0.0 }
+    }
+
+    /// Takes what the pair with another class says for this one. Of equals the first class wins.
+    pub(crate) fn hear(&mut self, other: usize, said: f64) {
+        let wins = said > 0.0 || (said == 0.0 && self.class < other);
+        self.heard += 1;
+        self.lost += usize::from(!wins);
+        self.sum += said;
+    }
+
+    /// Votes that went to others.
+    pub(crate) fn lost(&self) -> usize {
+        self.lost
+    }
+
+    /// Whether it wins over another one that has heard all pairs. If it has not, what it has lost must say so.
+    pub(crate) fn is_above(&self, other: &Self) -> bool {
+        if self.lost != other.lost {
+            return self.lost < other.lost;
+        }
+        let value = |it: &Self| standing((it.heard - it.lost) as f64, it.sum);
+        let (own, theirs) = (value(self), value(other));
+        own > theirs || (own == theirs && self.class < other.class)
     }
 }
 

@@ -56,6 +56,14 @@ impl Hold {
         }
     }
 
+    /// The same of some classes.
+    pub(super) fn pull_some(&mut self, classes: &[u32], change: &[f64]) {
+        for (&k, change) in classes.iter().zip(change) {
+            self.pulled[k as usize] += change;
+            self.b[k as usize] -= change / self.strength;
+        }
+    }
+
     /// Holds the intercept where it is from now on.
     pub(super) fn let_go(&mut self) {
         for (b, pulled) in self.b.iter_mut().zip(&self.pulled) {

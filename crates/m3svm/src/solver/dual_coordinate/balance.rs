@@ -14,6 +14,7 @@
 use std::ops::ControlFlow;
 
 use super::ASCENT;
+use super::contenders;
 use crate::certificate::Certificate;
 use crate::linalg::dot;
 use crate::objective::Objective;
@@ -37,7 +38,9 @@ pub(super) fn balance(
     theta[m..].copy_from_slice(b);
     let mut scores = vec![0.0; slopes.len()];
     risk.scores(&theta, &mut scores);
-    let prices = Prices { risk, reach, b, slopes, scores: &scores, whole: 0.5 * bend * dot(&theta[..m], &theta[..m]) };
+    let lists = RowLists::of(risk, reach, slopes, &scores);
+    let whole = 0.5 * bend * dot(&theta[..m], &theta[..m]);
+    let prices = Prices { risk, reach, b, slopes, scores: &scores, lists: lists.as_ref(), whole };
     let value = prices.eval(&vec![0.0; c], &mut vec![0.0; c]);
     let limits =
         Limits { tol: enough / value.abs().max(f64::MIN_POSITIVE), max_iter: ASCENT.prices, seed: 0, proof: false };
@@ -51,11 +54,74 @@ pub(super) fn balance(
             if i % ASCENT.ask_every == 0 && !risk.problem.heed.go_on() {
                 return;
             }
-            prices.row(i, &mu, &mut z, out);
+            match prices.list(i) {
+                None => _ = prices.row(i, &mu, &mut z, out),
+                Some(list) => {
+                    let (mut z, mut some) = (vec![0.0; list.classes.len()], vec![0.0; list.classes.len()]);
+                    prices.listed(i, &list, &mu, &mut z, &mut some);
+                    list.classes.iter().zip(&some).for_each(|(&k, slope)| out[k as usize] = *slope);
+                }
+            }
         }
     });
     slopes.copy_from_slice(&balanced);
     b.iter().zip(&mu).map(|(b, mu)| b + mu).collect()
+}
+
+/// Where classes are many: those whose slopes may move in each row, with slopes and scores side by side. All others stay at 0, which is a
+/// choice of slopes like any other.
+struct RowLists {
+    ends: Vec<usize>,
+    classes: Vec<u32>,
+    slopes: Vec<f64>,
+    scores: Vec<f64>,
+}
+
+/// The list of one row.
+struct RowList<'l> {
+    classes: &'l [u32],
+    slopes: &'l [f64],
+    scores: &'l [f64],
+}
+
+impl RowLists {
+    /// Those that have slopes, or would have some at prices of 0, or come near; none of rows where they are too many for a list. `None` where
+    /// classes are few.
+    fn of(risk: &Risk<'_>, reach: &[f64], slopes: &[f64], scores: &[f64]) -> Option<Self> {
+        let c = risk.problem.classes;
+        contenders::pay(c).then(|| {
+            let mut all = Self { ends: Vec::new(), classes: Vec::new(), slopes: Vec::new(), scores: Vec::new() };
+            let (mut tops, mut list) = (vec![0.0; c], Vec::new());
+            for (i, (slopes, scores)) in slopes.chunks_exact(c).zip(scores.chunks_exact(c)).enumerate() {
+                if i % ASCENT.ask_every == 0 && !risk.problem.heed.go_on() {
+                    all.ends.resize(risk.terms(), all.classes.len());
+                    return all;
+                }
+                let y = risk.y[i] as usize;
+                for ((top, slope), z) in tops.iter_mut().zip(slopes).zip(scores) {
+                    *top = slope + (z + 1.0) / reach[i];
+                }
+                tops[y] -= 1.0 / reach[i];
+                contenders::find(&mut list, c, y, &tops, slopes, slopes, reach[i]);
+                for &k in &list {
+                    all.classes.push(k);
+                    all.slopes.push(slopes[k as usize]);
+                    all.scores.push(scores[k as usize]);
+                }
+                all.ends.push(all.classes.len());
+            }
+            all
+        })
+    }
+
+    fn row(&self, i: usize) -> Option<RowList<'_>> {
+        let span = if i == 0 { 0 } else { self.ends[i - 1] }..self.ends[i];
+        (!span.is_empty()).then(|| RowList {
+            classes: &self.classes[span.clone()],
+            slopes: &self.slopes[span.clone()],
+            scores: &self.scores[span],
+        })
+    }
 }
 
 /// What the rows make of prices μ: Σᵢ ωᵢ max_α' (…) + ε‖b + μ‖², a constant added so that it is about as large as the objective.
@@ -65,6 +131,7 @@ struct Prices<'a> {
     b: &'a [f64],
     slopes: &'a [f64],
     scores: &'a [f64],
+    lists: Option<&'a RowLists>,
     whole: f64,
 }
 
@@ -81,6 +148,26 @@ impl Prices<'_> {
         out[y] -= 1.0 / stiff;
         self.risk.problem.loss.nearest_slopes(y, out);
         let moved: f64 = out.iter().zip(slopes).map(|(new, old)| (new - old) * (new - old)).sum();
+        dot(out, z) - out[y] - 0.5 * stiff * moved
+    }
+
+    fn list(&self, i: usize) -> Option<RowList<'_>> {
+        self.lists.and_then(|lists| lists.row(i))
+    }
+
+    /// The same among the classes of a list.
+    fn listed(&self, i: usize, list: &RowList<'_>, mu: &[f64], z: &mut [f64], out: &mut [f64]) -> f64 {
+        let own = self.risk.y[i];
+        let (y, stiff) =
+            (list.classes.iter().position(|k| *k == own).unwrap_or_default(), ASCENT.stiff * self.reach[i]);
+        let from = list.scores.iter().zip(list.slopes).zip(list.classes);
+        for ((z, out), ((score, slope), &k)) in z.iter_mut().zip(&mut *out).zip(from) {
+            *z = score + mu[k as usize];
+            *out = slope + (*z + 1.0) / stiff;
+        }
+        out[y] -= 1.0 / stiff;
+        self.risk.problem.loss.nearest_slopes(y, out);
+        let moved: f64 = out.iter().zip(list.slopes).map(|(new, old)| (new - old) * (new - old)).sum();
         dot(out, z) - out[y] - 0.5 * stiff * moved
     }
 }
@@ -103,6 +190,12 @@ impl Objective for Prices<'_> {
                     break;
                 }
                 let weight = self.risk.weight(i);
+                if let Some(list) = self.list(i) {
+                    let (z, alpha) = (&mut z[..list.classes.len()], &mut alpha[..list.classes.len()]);
+                    value += weight * self.listed(i, &list, mu, z, alpha);
+                    list.classes.iter().zip(&*alpha).for_each(|(&k, alpha)| sums[k as usize] += weight * alpha);
+                    continue;
+                }
                 value += weight * self.row(i, mu, &mut z, &mut alpha);
                 sums.iter_mut().zip(&alpha).for_each(|(sum, alpha)| *sum += weight * alpha);
             }

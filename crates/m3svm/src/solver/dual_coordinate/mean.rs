@@ -1,6 +1,7 @@
 //! What the slopes of rows have been over the last passes.
 
 use super::ASCENT;
+use super::contenders::Contenders;
 use crate::linalg::axpy;
 
 /// The mean of the slopes over the last passes: between a third and a half of all.
@@ -18,14 +19,18 @@ impl Mean {
         Self { before: vec![0.0; slopes], after: vec![0.0; slopes], counts: [0, 0], end: 4.0 }
     }
 
-    pub(super) fn add(&mut self, slopes: &[f64], pass: usize) {
+    /// Slopes of rows that have contenders are 0 for all other classes.
+    pub(super) fn add(&mut self, slopes: &[f64], contenders: Option<&Contenders>, pass: usize) {
         if pass as f64 > self.end {
             std::mem::swap(&mut self.before, &mut self.after);
             self.after.fill(0.0);
             self.counts = [self.counts[1], 0];
             self.end *= ASCENT.longer;
         }
-        axpy(1.0, slopes, &mut self.after);
+        match contenders {
+            Some(contenders) => contenders.add(slopes, &mut self.after),
+            None => axpy(1.0, slopes, &mut self.after),
+        }
         self.counts[1] += 1;
     }
 
@@ -43,7 +48,7 @@ mod tests {
     fn the_mean_is_that_of_the_last_third_to_half_of_the_passes() {
         let mut mean = Mean::new(1);
         for pass in 1..=1000 {
-            mean.add(&[pass as f64], pass);
+            mean.add(&[pass as f64], None, pass);
             if pass >= 20 {
                 // The mean of the numbers from first to pass is halfway between them.
                 let first = 2.0 * mean.slopes()[0] - pass as f64;

@@ -18,7 +18,13 @@
 //! open. What they sway around is much better: the mean of the slopes over the last passes is a dual point like any other.
 
 mod balance;
+mod contenders;
+mod crowd;
 mod mean;
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests;
+mod weights;
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -27,7 +33,9 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use balance::balance;
+use contenders::Contenders;
 use mean::Mean;
+use weights::AscentWeights;
 
 use super::driver::{self, Iterate};
 use super::hold::Hold;
@@ -74,6 +82,18 @@ tuning! {
         prices: usize = 200, "steps of L-BFGS", "by hand";
         /// What the bound may pay for slopes that are not quite balanced.
         unbalanced: f64 = 0.03, "tolerances", "by hand";
+        /// So many classes are passed over side by side: lists of some of them would save nothing.
+        few_classes: usize = 32, "classes", "four vectors";
+        /// Lists have one in so many of the classes at most: what is read in any order costs so much more than what is read side by side.
+        listed: usize = 4, "classes", "by hand";
+        /// Wrong classes whose scores are so far below those that a row pays for are looked at all the same.
+        near_margins: f64 = 0.2, "margins", "by hand";
+        /// Dense rows whose scores for all classes are made together, with the weights that are behind by as many visits.
+        screened: usize = 64, "rows", "by hand";
+        /// Passes among contenders that may follow a pass over all classes, ...
+        partial: usize = 20, "passes", "by hand";
+        /// ... unless they have left less of its gap.
+        settled: f64 = 0.1, "gaps of a pass over all classes", "by hand";
         /// Rows between two looks at the clock.
         ask_every: usize = 16, "rows", "microseconds each";
     }
@@ -149,13 +169,21 @@ struct Ascent<'a> {
     /// hᵢ.
     reach: Vec<f64>,
     slopes: Vec<f64>,
-    w: Vec<f64>,
+    w: AscentWeights,
+    /// Whether its weights lie class by class.
+    is_by_class: bool,
     /// The intercept, where there is one.
     hold: Option<Hold>,
     rests: Vec<Pause>,
     /// What a row had of the loss, and of the gap, when it was last visited.
     losses: Vec<f64>,
     gaps: Vec<f64>,
+    /// Where classes are many: those that count in each row, ...
+    contenders: Option<Contenders>,
+    /// ... what rows have of the gap among them, ...
+    part_gaps: Vec<f64>,
+    /// ... and passes since the last one over all classes.
+    partial: usize,
     passes: usize,
     looks: usize,
     /// Whether the last pass ended with a look, and when the next one is due: at the earliest, and at the latest.
@@ -169,6 +197,14 @@ struct Ascent<'a> {
     random: ChaCha8Rng,
     best: Incumbent,
     limits: Limits,
+}
+
+/// Room for the numbers of one row.
+struct VisitRoom {
+    z: Vec<f64>,
+    slopes: Vec<f64>,
+    tops: Vec<f64>,
+    block: BlockRoom,
 }
 
 /// How long a row was left alone the last time, and the pass in which it is visited again.
@@ -185,6 +221,8 @@ impl<'a> Ascent<'a> {
         let lengths = risk.lengths();
         let hold = risk.problem.intercept.then(|| Hold::new(c, risk.problem.epsilon, bend, lengths));
         let beside = hold.as_ref().map_or(0.0, Hold::reach);
+        let contenders = Contenders::of(n, c);
+        let is_by_class = contenders.is_some() && !risk.x.is_sparse();
         let reach = |(i, length): (usize, &f64)| risk.weight(i) * (length * length / bend + beside);
         Self {
             risk,
@@ -192,10 +230,14 @@ impl<'a> Ascent<'a> {
             reach: lengths.iter().enumerate().map(|row| reach(row).max(ASCENT.shortest)).collect(),
             hold,
             slopes: vec![0.0; n * c],
-            w: vec![0.0; risk.problem.weights_len()],
+            w: AscentWeights::zeros(risk.x.cols(), c, is_by_class),
+            is_by_class,
             rests: vec![Pause::default(); n],
             losses: vec![0.0; n],
             gaps: vec![0.0; n],
+            contenders,
+            part_gaps: vec![0.0; n],
+            partial: 0,
             passes: 0,
             looks: 0,
             looked: false,
@@ -215,33 +257,49 @@ impl<'a> Ascent<'a> {
     fn pass(&mut self) {
         self.passes += 1;
         let (now, c) = (self.passes as u32, self.risk.problem.classes);
-        let mut rows: Vec<u32> =
-            (0..self.rests.len() as u32).filter(|i| self.rests[*i as usize].until <= now).collect();
+        let is_part = self.is_next_partial();
+        self.partial = if is_part { self.partial + 1 } else { 0 };
+        // A pass over all classes says what gap is left: where it is rare, it leaves out no row.
+        let takes_all = self.contenders.is_some() && !is_part;
+        let takes = |i: &u32| takes_all || self.rests[*i as usize].until <= now;
+        let mut rows: Vec<u32> = (0..self.rests.len() as u32).filter(takes).collect();
         rows.shuffle(&mut self.random);
-        let little = ASCENT.little * self.gaps.iter().sum::<f64>() / self.gaps.len() as f64;
-        let (mut z, mut room) = (vec![0.0; c], vec![0.0; c]);
-        for (number, i) in rows.into_iter().map(|i| i as usize).enumerate() {
-            if number % ASCENT.ask_every == ASCENT.ask_every - 1 && !self.risk.problem.heed.go_on() {
+        let gaps = if is_part { &self.part_gaps } else { &self.gaps };
+        let little = ASCENT.little * gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let mut room =
+            VisitRoom { z: vec![0.0; c], slopes: vec![0.0; c], tops: vec![0.0; c], block: BlockRoom::default() };
+        // Rows that are visited before the scores of the next ones are made.
+        let together = if takes_all && self.is_by_class { ASCENT.screened } else { ASCENT.ask_every };
+        for rows in rows.chunks(together) {
+            if !self.risk.problem.heed.go_on() {
                 return;
             }
-            let moved = self.visit(i, &mut z, &mut room);
-            // Before every row has been moved, no gap is what it seems.
-            let stays = moved && (now < 4 || self.gaps[i] > little);
-            let passes = if stays { 0 } else { (2 * self.rests[i].passes).clamp(1, ASCENT.longest_rest) };
-            self.rests[i] = Pause { passes, until: now + 1 + passes };
+            let scores = (takes_all && self.is_by_class).then(|| self.screen(rows, &mut room));
+            for (number, i) in rows.iter().map(|i| *i as usize).enumerate() {
+                let (moved, gap) = match &scores {
+                    Some(z) => (self.visit_screened(i, &z[number * c..(number + 1) * c], &mut room), self.gaps[i]),
+                    None if is_part => (self.visit_contenders(i, &mut room), self.part_gaps[i]),
+                    None => (self.visit(i, &mut room), self.gaps[i]),
+                };
+                // Before every row has been moved, no gap is what it seems.
+                let stays = moved && (now < 4 || gap > little);
+                let passes = if stays { 0 } else { (2 * self.rests[i].passes).clamp(1, ASCENT.longest_rest) };
+                self.rests[i] = Pause { passes, until: now + 1 + passes };
+            }
         }
     }
 
     /// Moves one row to its best slopes; whether they are others than before.
-    fn visit(&mut self, i: usize, z: &mut [f64], room: &mut [f64]) -> bool {
+    fn visit(&mut self, i: usize, room: &mut VisitRoom) -> bool {
         let (risk, c, y) = (self.risk, self.risk.problem.classes, self.risk.y[i] as usize);
-        let (h, weight, mut empty) = (self.reach[i], risk.weight(i), BlockRoom::default());
-        let row = risk.x.block(i..i + 1, &mut empty);
+        let (h, weight) = (self.reach[i], risk.weight(i));
+        let VisitRoom { z, slopes: room, tops, block } = room;
+        let row = risk.x.block(i..i + 1, block);
         z.fill(0.0);
         if let Some(hold) = &self.hold {
             z.copy_from_slice(hold.intercept());
         }
-        row.mul_add(&self.w, c, z);
+        self.w.add_scores(&row, z);
         let slopes = &mut self.slopes[i * c..(i + 1) * c];
         // ωᵢ(ℓ(z) − Σ_{j≠y} αⱼ − zᵀα): over all rows, that is the gap.
         let loss = risk.problem.loss.sum_rows(z, &risk.y[i..=i], room);
@@ -251,7 +309,13 @@ impl<'a> Ascent<'a> {
             *top = slope + (z + 1.0) / h;
         }
         room[y] -= 1.0 / h;
+        if self.contenders.is_some() {
+            tops.copy_from_slice(room);
+        }
         risk.problem.loss.nearest_slopes(y, room);
+        if let Some(contenders) = &mut self.contenders {
+            contenders.find(i, y, tops, room, slopes, h);
+        }
         let mut moved = false;
         for (new, slope) in room.iter_mut().zip(slopes) {
             let step = *new - *slope;
@@ -263,7 +327,7 @@ impl<'a> Ascent<'a> {
                 hold.pull(room);
             }
             room.iter_mut().for_each(|step| *step /= -self.bend);
-            row.t_mul_add(room, c, &mut self.w);
+            self.w.add(&row, room);
         }
         moved
     }
@@ -275,12 +339,12 @@ impl<'a> Ascent<'a> {
     }
 
     fn value_seen(&self) -> f64 {
-        self.losses.iter().sum::<f64>() + 0.5 * self.bend * dot(&self.w, &self.w)
+        self.losses.iter().sum::<f64>() + 0.5 * self.bend * self.w.square()
     }
 
     /// Proves what some slopes are worth, and keeps the best point and the best bound.
     fn look(&mut self, mut slopes: Vec<f64>) {
-        let (risk, m) = (self.risk, self.w.len());
+        let (risk, m) = (self.risk, self.risk.problem.weights_len());
         self.looks += 1;
         let mut theta = vec![0.0; risk.dim()];
         if let Some(hold) = &self.hold {
@@ -321,9 +385,11 @@ impl Iterate for Ascent<'_> {
         if let Some(hold) = &mut self.hold {
             hold.let_go();
         }
-        self.mean.add(&self.slopes, self.passes);
+        self.mean.add(&self.slopes, self.contenders.as_ref(), self.passes);
         let (passes, tol, gap) = (self.passes, self.limits.tol, self.gap_seen());
-        let due = passes >= self.next_look || (gap <= ASCENT.near * tol && passes >= self.soonest);
+        // Among contenders nothing is seen of the other classes.
+        let sees = self.partial == 0;
+        let due = sees && (passes >= self.next_look || (gap <= ASCENT.near * tol && passes >= self.soonest));
         self.looked = due || passes >= self.limits.max_iter;
         if !self.looked {
             return;
@@ -361,7 +427,7 @@ impl Iterate for Ascent<'_> {
     fn finish(mut self, stop: Stop) -> Solution {
         if stop == Stop::Interrupted && self.best.objective().is_infinite() {
             let b = self.hold.as_ref().map_or(&[][..], Hold::intercept);
-            self.best.place(f64::INFINITY, &[&self.w, b].concat());
+            self.best.place(f64::INFINITY, &[&self.w.by_feature(), b].concat());
         }
         let counts = (self.passes, self.passes + self.looks);
         self.best.ended(&self.risk.problem, &mut InMemory::new(self.risk), stop, false, counts)
