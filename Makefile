@@ -29,6 +29,8 @@ CUDA := --features m3svm-deep/cuda
 FUZZ_RUNS := 200000
 FUZZ_SEED := 1
 FUZZ_ROUNDS := 1500
+# Tables and settings for the program.
+FUZZ_TABLES := 100
 
 EXAMPLES := quickstart custom_loss from_file
 
@@ -193,6 +195,8 @@ fuzz: python-build
 fuzz-short: python-build
 	M3SVM_FUZZ_RUNS=$(FUZZ_RUNS) M3SVM_FUZZ_SEED=$(FUZZ_SEED) cargo test $(RUST) --locked --test short -- --test-threads 2
 	$(VENV)/bin/python fuzz/python/border.py --rounds $(FUZZ_ROUNDS)
+	cargo build $(RUST) --locked --bin m3svm
+	$(VENV)/bin/python fuzz/python/program.py target/debug/m3svm --runs $(FUZZ_TABLES) --seed $(FUZZ_SEED)
 
 .venv/ready: bench/requirements.txt
 	$(PYTHON) -m venv .venv

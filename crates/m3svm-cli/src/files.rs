@@ -1,5 +1,6 @@
 //! Questions about paths.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -9,11 +10,16 @@ use m3svm::same_file;
 use crate::print;
 use crate::report::tell;
 
-/// The files that paths, folders and patterns stand for.
+/// The files that paths, folders and patterns stand for. None may be there twice: its rows would count twice, and be held out from themselves.
 pub(crate) fn all_files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
+    let (mut files, mut known) = (Vec::new(), HashSet::new());
     for path in paths {
-        files.extend(m3svm_io::files_of(path)?);
+        for file in m3svm_io::files_of(path)? {
+            if !known.insert(file.canonicalize().unwrap_or_else(|_| file.clone())) {
+                bail!("{}: the file is named twice, expected once", crate::report::file(&file));
+            }
+            files.push(file);
+        }
     }
     Ok(files)
 }

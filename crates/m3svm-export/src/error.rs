@@ -63,6 +63,16 @@ pub enum Error {
     /// Weights that became infinite when the scaling was folded in.
     #[error("the weights for unscaled features are not finite: a feature varies far too little")]
     NotFinite,
+    /// Values so far from 0 that weights for them as they are would lose the digits that tell them apart.
+    #[error(
+        "the values of feature {} lie too far from 0 for how little they differ, exported weights could not tell them apart; subtract a \
+         number near them before the training",
+        feature + 1
+    )]
+    Far {
+        /// The first such feature, from 0.
+        feature: usize,
+    },
     /// What the library refuses, such as rows that would take too much memory written out.
     #[error(transparent)]
     Library(#[from] m3svm::Error),

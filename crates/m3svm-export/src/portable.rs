@@ -59,6 +59,9 @@ impl<'a> Portable<'a> {
         if by_feature.iter().chain(&intercept).any(|w| !w.is_finite()) {
             return Err(Error::NotFinite);
         }
+        if let Some(feature) = model.scaler().far_feature().filter(|_| model.expansion().is_none()) {
+            return Err(Error::Far { feature });
+        }
         let (features, scorers) = (model.features(), model.scorers());
         let (by_feature, kernel) = match model.expansion() {
             None => (by_feature, None),

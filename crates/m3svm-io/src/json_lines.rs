@@ -1,5 +1,7 @@
 //! JSON lines: one object per line, whose keys are the names of columns. Types are found out from all lines.
 
+use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -7,6 +9,7 @@ use arrow_json::ReaderBuilder;
 use arrow_json::reader::infer_json_schema;
 use arrow_schema::{ArrowError, DataType, FieldRef, Schema};
 use m3svm::memory::Meter;
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use crate::batches::Plan;
 use crate::compression::Input;
@@ -62,19 +65,38 @@ fn times(schema: &Schema, bytes: &[u8], options: &ReadOptions) -> Result<Vec<Str
     Ok(found.map(|(field, _)| field.name().clone()).collect())
 }
 
-/// The columns in the order of the first line: keys are found out in that of the alphabet.
+/// The columns in the order of the first row: keys are found out in that of the alphabet.
 fn in_order(schema: &Schema, bytes: &[u8]) -> Schema {
-    let line = bytes.split(|b| *b == b'\n').find(|l| !l.trim_ascii().is_empty()).unwrap_or_default();
-    let place = |field: &FieldRef| {
-        let key = serde_json::to_string(field.name()).unwrap_or_default();
-        let mut places = line.windows(key.len().max(1)).enumerate().filter(|(_, part)| *part == key.as_bytes());
-        let is_key = |at: usize| line[at + key.len()..].trim_ascii_start().starts_with(b":");
-        places.find(|(at, _)| is_key(*at)).map_or(usize::MAX, |(at, _)| at)
-    };
-    let mut fields: Vec<(usize, FieldRef)> =
-        schema.fields().iter().map(|field| (place(field), field.clone())).collect();
-    fields.sort_by_key(|(at, _)| *at);
-    Schema::new(fields.into_iter().map(|(_, field)| field).collect::<Vec<_>>())
+    let first = serde_json::Deserializer::from_slice(bytes).into_iter::<Keys>().next();
+    let keys = first.and_then(Result::ok).map_or_else(Vec::new, |keys| keys.0);
+    let places: HashMap<&str, usize> = keys.iter().map(String::as_str).zip(0..).collect();
+    let mut fields: Vec<FieldRef> = schema.fields().iter().cloned().collect();
+    fields.sort_by_key(|field| places.get(field.name().as_str()).copied().unwrap_or(usize::MAX));
+    Schema::new(fields)
+}
+
+/// The keys of an object, one after the other.
+struct Keys(Vec<String>);
+
+impl<'de> Deserialize<'de> for Keys {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Self(Vec::new()))
+    }
+}
+
+impl<'de> Visitor<'de> for Keys {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Self, A::Error> {
+        while let Some((key, IgnoredAny)) = map.next_entry()? {
+            self.0.push(key);
+        }
+        Ok(self)
+    }
 }
 
 #[cfg(test)]
@@ -99,6 +121,10 @@ mod tests {
         assert_eq!(table.labels.clone().unwrap(), ["a", "b", "a"]);
         assert_eq!(table.feature_names.clone().unwrap(), ["size", "size=(missing)", "town=Oslo", "town=Rome"]);
         assert_eq!((table.x.get(1, 0), table.x.get(2, 0), table.x.get(2, 1)), (2.5, 1.75, 1.0));
+        let escaped =
+            parse("{\"z\\u0061\": 1, \"a\\\"b\": 2, \"label\": \"a\"}\n{\"za\": 2, \"a\\\"b\": 1, \"label\": \"b\"}\n")
+                .unwrap();
+        assert_eq!(escaped.feature_names.clone().unwrap(), ["za", "a\"b"]);
         let dated = "{\"on\": \"1970-01-11\", \"label\": \"a\"}\n{\"on\": \"NA\", \"label\": \"b\"}\n\
                      {\"on\": \"1970-01-21T12:00:00\", \"label\": \"a\"}\n";
         let table = parse(dated).unwrap();

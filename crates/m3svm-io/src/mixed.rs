@@ -24,6 +24,8 @@ const KEY: u64 = 4;
 /// The features of a table as they are read.
 pub(crate) struct Mixed {
     kinds: Vec<Kind>,
+    /// The position of each column among those that are stored like it.
+    places: Vec<usize>,
     /// Numbers and times (in days) row by row; NaN is a gap.
     values: Values<'static>,
     /// One per column of texts.
@@ -82,8 +84,11 @@ impl Mixed {
         let texts: Vec<_> =
             kinds.iter().filter(|k| **k == Kind::Text).map(|_| StringDictionaryBuilder::new()).collect();
         let known = vec![0; texts.len()];
+        let (mut numbers, mut others) = (0..usize::MAX, 0..usize::MAX);
+        let places =
+            kinds.iter().filter_map(|k| if *k == Kind::Text { others.next() } else { numbers.next() }).collect();
         let values = if single { Vec::<f32>::new().into() } else { Vec::<f64>::new().into() };
-        Self { kinds, values, texts, known, undecided: None, rows: 0 }
+        Self { kinds, places, values, texts, known, undecided: None, rows: 0 }
     }
 
     /// Says which columns of texts may be of numbers.
@@ -105,12 +110,6 @@ impl Mixed {
     /// Columns of numbers and times.
     fn width(&self) -> usize {
         self.kinds.len() - self.texts.len()
-    }
-
-    /// The position of a column among those that are stored like it.
-    fn place(&self, column: usize) -> usize {
-        let text = self.kinds[column] == Kind::Text;
-        self.kinds[..column].iter().filter(|k| (**k == Kind::Text) == text).count()
     }
 
     /// Makes room for so many rows.
@@ -154,7 +153,7 @@ impl Mixed {
     }
 
     pub(crate) fn add_numbers(&mut self, column: usize, values: &[f64]) {
-        let (rows, width, at) = (self.rows, self.width(), self.place(column));
+        let (rows, width, at) = (self.rows, self.width(), self.places[column]);
         match &mut self.values {
             Values::F64(all) => Self::extend(all.to_mut(), rows, width, at, values),
             Values::F32(all) => {
@@ -165,7 +164,7 @@ impl Mixed {
     }
 
     pub(crate) fn add_texts(&mut self, column: usize, texts: &DictionaryArray<Int32Type>) -> Result<u64, Problem> {
-        let at = self.place(column);
+        let at = self.places[column];
         let values = texts.values().as_string_opt::<i32>().cloned();
         let values = values.unwrap_or_else(|| StringArray::new_null(texts.values().len()));
         let mut bytes = 0;

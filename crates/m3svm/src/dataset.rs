@@ -83,13 +83,7 @@ impl<'a> Dataset<'a> {
                 found: weights.len(),
             });
         }
-        if let Some(row) = weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
-            return Err(Error::Weight { place: format!("row {}", row + 1), value: weights[row] });
-        }
-        if weights.iter().all(|w| *w == 0.0) {
-            return Err(Error::NoWeight { of: "the rows" });
-        }
-        check_sum("the rows", &weights)?;
+        check_weights(&weights)?;
         self.weights = Some(weights);
         Ok(self)
     }
@@ -252,6 +246,17 @@ fn part(table: &RecordBatch, rows: &[u32]) -> Result<RecordBatch> {
     let rows = UInt32Array::from(rows.to_vec());
     arrow_select::take::take_record_batch(table, &rows)
         .map_err(|e| Error::Column { column: "all".into(), what: e.to_string() })
+}
+
+/// Refuses weights of rows that are none, or that count nothing together.
+pub(crate) fn check_weights(weights: &[f64]) -> Result<()> {
+    if let Some(row) = weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
+        return Err(Error::Weight { place: format!("row {}", row + 1), value: weights[row] });
+    }
+    if !weights.is_empty() && weights.iter().all(|w| *w == 0.0) {
+        return Err(Error::NoWeight { of: "the rows" });
+    }
+    check_sum("the rows", weights)
 }
 
 /// Refuses weights whose sum leaves no room for losses above 1.

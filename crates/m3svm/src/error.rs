@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::memory::shown;
-use crate::text::visible;
+use crate::text::{short, visible};
 
 /// Result with [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
@@ -222,7 +222,7 @@ pub enum Error {
         feature: usize,
     },
     /// The weights of rows, alone or with those of classes, sum to more than can be computed with.
-    #[error("the weights of {of} sum to {sum}, expected at most 1e300")]
+    #[error("the weights of {of} sum to {}, expected at most 1e300", short(*sum))]
     WeightSum {
         /// Whose weights.
         of: &'static str,

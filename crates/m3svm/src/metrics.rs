@@ -14,7 +14,7 @@ pub use ranking::RankingAreas;
 
 use serde::Serialize;
 
-use crate::dataset::check_sum;
+use crate::dataset::check_weights;
 use crate::error::{Error, Result};
 use crate::memory;
 
@@ -82,7 +82,7 @@ impl Metrics {
                 return Err(Error::Shape { what, expected, found });
             }
         }
-        check_sum("the rows", weights.unwrap_or_default())?;
+        check_weights(weights.unwrap_or_default())?;
         memory::check(&format!("a table of {classes} by {classes} classes"), memory::numbers(classes, classes))?;
         let mut confusion = vec![vec![0.0; classes]; classes];
         for (row, (&k, &l)) in truth.iter().zip(predicted).enumerate() {
@@ -194,7 +194,7 @@ fn check_scores(scores: &[f64], truth: &[u32], weights: Option<&[f64]>, classes:
             return Err(Error::Shape { what, expected, found });
         }
     }
-    check_sum("the rows", weights.unwrap_or_default())?;
+    check_weights(weights.unwrap_or_default())?;
     match truth.iter().position(|&y| y as usize >= classes) {
         Some(row) => Err(Error::UnknownClass { row, label: truth[row].to_string(), known: classes }),
         None => Ok(()),

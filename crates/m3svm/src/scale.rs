@@ -127,6 +127,27 @@ impl Scaler {
         self.shift.iter().any(|s| *s != 0.0)
     }
 
+    /// The first feature whose values lie so far from 0, for how much they differ, that its weights with the scaling folded in would lose
+    /// digits that scores need: `x·w − s·w` is off by as many units in the last place as s is spreads.
+    pub fn far_feature(&self) -> Option<usize> {
+        const SPREADS: f64 = 1e8;
+        self.shift.iter().zip(&self.factor).position(|(shift, factor)| (shift * factor).abs() > SPREADS)
+    }
+
+    /// Calls `f` with all rows in their order, some scaled ones at a time, and the number of the first of them.
+    pub(crate) fn for_each_part(
+        &self,
+        x: &Features<'_>,
+        mut f: impl FnMut(usize, &Features<'_>) -> Result<()>,
+    ) -> Result<()> {
+        const ROWS: usize = 4096;
+        for first in (0..x.rows()).step_by(ROWS) {
+            let some: Vec<u32> = (first as u32..(first + ROWS).min(x.rows()) as u32).collect();
+            f(first, &self.apply(x.take_rows(&some))?)?;
+        }
+        Ok(())
+    }
+
     /// Scales features, in place where the matrix owns its values.
     pub fn apply<'a>(&self, x: Features<'a>) -> Result<Features<'a>> {
         if x.cols() != self.shift.len() {

@@ -131,6 +131,12 @@ impl Fit {
         let started = Instant::now();
         spec.check_for(cache.classes().len())?;
         check_passes(spec, ON_DISK)?;
+        let (d, c) = (cache.cols(), cache.classes().len());
+        let vectors = memory::numbers(d + 1, c * VECTORS);
+        memory::check(
+            &format!("the fit of {d} features for {c} scorers"),
+            vectors.saturating_add((blocks_at_once() * cache.largest_block()) as u64),
+        )?;
         if spec.chooses_lambda() {
             let choice = self.choose_lambda(spec, cache, watch)?;
             let mut model = self.of_cache(&spec.with_lambda(choice.lambda), cache, warm, watch)?;
@@ -139,12 +145,6 @@ impl Fit {
             model.training.seconds = Some(started.elapsed().as_secs_f64());
             return Ok(model);
         }
-        let (d, c) = (cache.cols(), cache.classes().len());
-        let vectors = memory::numbers(d + 1, c * VECTORS);
-        memory::check(
-            &format!("the fit of {d} features for {c} scorers"),
-            vectors.saturating_add((blocks_at_once() * cache.largest_block()) as u64),
-        )?;
         let mut scaler = Scaler::of_stats(spec.scaling(), cache.stats(), cache.is_sparse());
         scaler.leave(cache.preprocessor());
         let class_weights = spec.each_class(cache.classes(), || cache.mass())?;

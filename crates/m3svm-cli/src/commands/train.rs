@@ -6,14 +6,14 @@ use anyhow::bail;
 use m3svm::metrics::{Metrics, Quality};
 use m3svm::select::Validation;
 use m3svm::{CachePlace, Dataset, Error, Model, Plan, Progress, Spec, Stop};
-use m3svm_io::{Table, files_of};
+use m3svm_io::Table;
 use m3svm_report::{Report, Step, convergence_section, model_sections, overview_section, quality_sections};
 use serde_json::{Value, json};
 
 use super::held_out::{self, Unseen};
 use super::streamed;
 use crate::args::TrainArgs;
-use crate::files::{all_written, check_outputs, print_beside};
+use crate::files::{all_files, all_written, check_outputs, print_beside};
 use crate::interrupt::interrupted;
 use crate::progress::Watcher;
 use crate::report::{self, names, plural, tell};
@@ -24,10 +24,7 @@ pub(crate) fn run(args: &TrainArgs) -> anyhow::Result<()> {
     let spec = args.spec.spec()?;
     let outputs =
         [("model", args.output.as_deref()), ("trace", args.trace.as_deref()), ("report", args.report.as_deref())];
-    let mut files = Vec::new();
-    for path in &args.file {
-        files.extend(files_of(path)?);
-    }
+    let files = all_files(&args.file)?;
     // What an earlier training has left there is an input like any other.
     let cache = args.cache.as_ref().map(|folder| CachePlace { folder: folder.clone(), kept_as: None }.file());
     let others = args.warm_start.as_deref().into_iter().chain(args.test.as_deref()).chain(cache.as_deref());

@@ -87,6 +87,17 @@ fn wrong_paths() {
 }
 
 #[test]
+fn no_file_is_read_twice() {
+    let lab = Lab::trained();
+    let twice = "error: iris.csv: the file is named twice, expected once\n";
+    for command in
+        ["train iris.csv ./iris.csv", "evaluate iris.m3svm iris.csv iris.csv", "predict iris.m3svm *.csv iris.csv"]
+    {
+        assert_eq!(lab.error(command).replace("./iris", "iris"), twice, "{command}");
+    }
+}
+
+#[test]
 fn no_output_is_an_input_or_another_output() {
     let lab = Lab::trained();
     let model = std::fs::read(lab.path("iris.m3svm")).unwrap();

@@ -59,6 +59,31 @@ fn every_format_goes_to_a_file_or_a_pipe() {
     assert_eq!(lab.files(), ["iris.csv", "m", "numbers.csv", "out"]);
 }
 
+/// Weights for features as they are would be off by more than classes are apart.
+#[test]
+fn features_far_from_zero_are_not_exported() {
+    let lab = Lab::iris();
+    let row = |i: u32| format!("{},{},{}\n", 7, 1_000_000_000_000_000 + 4 * u64::from(i % 3) + u64::from(i % 2), i % 3);
+    lab.write(
+        "far.csv",
+        &format!(
+            "near,far,label\n{}",
+            (0..30).map(|i| row(i).replacen('7', &(i % 5).to_string(), 1)).collect::<String>()
+        ),
+    );
+    let trained = lab.json("train far.csv -o far --json");
+    assert_eq!(
+        (&trained["train_accuracy"], &lab.json("evaluate far far.csv --json")["accuracy"]),
+        (&1.0.into(), &1.0.into())
+    );
+    for format in ["onnx", "c", "json", "liblinear"] {
+        let error = lab.error(&format!("export far --format {format} -o out"));
+        let expected = "error: the values of feature 2 lie too far from 0 for how little they differ, exported weights could not tell them \
+                        apart; subtract a number near them before the training\n";
+        assert_eq!(error, expected, "{format}");
+    }
+}
+
 #[test]
 fn what_a_format_cannot_say_is_an_error() {
     let lab = Lab::trained();

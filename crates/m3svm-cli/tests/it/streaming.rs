@@ -1,5 +1,6 @@
 //! Data that does not fit into memory.
 
+use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 
 use crate::{Lab, stderr};
@@ -115,6 +116,21 @@ fn a_cache_is_kept_where_it_is_asked_for_and_only_for_the_same_files() {
             && damaged.contains("has been damaged on disk"),
         "{damaged}"
     );
+}
+
+/// Files can claim a length that nothing on the disk stands for.
+#[test]
+fn a_cache_that_is_larger_than_memory_is_refused_before_it_is_read() {
+    let lab = lab(1);
+    std::fs::create_dir(lab.path("cache")).unwrap();
+    let mut file = std::fs::File::create(lab.path("cache/rows.m3svm-cache")).unwrap();
+    let length = 1u64 << 43;
+    file.set_len(length).unwrap();
+    file.seek(SeekFrom::End(-20)).unwrap();
+    file.write_all(&[&[0; 4][..], &(length - 20).to_le_bytes(), b"m3svmrow"].concat()).unwrap();
+    let output = run(&lab, &format!("train parts --json {LITTLE} --cache cache"));
+    let expected = "error: what there is to know of the cached rows needs about 8.8 TB, and the memory budget is 20 KB (--memory)\n";
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(1), expected));
 }
 
 #[test]

@@ -120,21 +120,15 @@ impl Expansion {
 
     /// Scores n×m of rows that are scaled already, or by a scaler block by block.
     pub(crate) fn scores(&self, x: &Features<'_>, scaler: Option<&Scaler>, intercept: &[f64]) -> Result<Vec<f64>> {
-        // Rows that are scaled at a time.
-        const ROWS: usize = 4096;
         let m = intercept.len();
         let mut z = vec![0.0; x.rows() * m];
         let scaler = scaler.filter(|scaler| !scaler.is_identity() && self.kernel() != Kernel::Precomputed);
         match scaler {
             None => self.add_scores(x, intercept, &mut z),
-            Some(scaler) => {
-                for first in (0..x.rows()).step_by(ROWS) {
-                    let end = (first + ROWS).min(x.rows());
-                    let some: Vec<u32> = (first as u32..end as u32).collect();
-                    let scaled = scaler.apply(x.take_rows(&some))?;
-                    self.add_scores(&scaled, intercept, &mut z[first * m..end * m]);
-                }
-            }
+            Some(scaler) => scaler.for_each_part(x, |first, scaled| {
+                self.add_scores(scaled, intercept, &mut z[first * m..(first + scaled.rows()) * m]);
+                Ok(())
+            })?,
         }
         match z.iter().position(|z| !z.is_finite()) {
             Some(at) => Err(Error::Score { row: at / m, value: z[at] }),

@@ -93,14 +93,15 @@ impl Factor {
     ) -> Result<Option<Self>> {
         let n = x.rows();
         let own = diagonal(kernel, x);
-        let top = own.iter().copied().fold(0.0, f64::max);
+        let counts = |i: usize| weights.is_none_or(|w| w[i] > 0.0);
+        // A row of weight 0 may be as long as it likes: what is rounding to the others is not for it to say.
+        let top = (0..n).filter(|i| counts(*i)).map(|i| own[i]).fold(0.0, f64::max);
         if let Some(bad) = own.iter().find(|v| !v.is_finite()) {
             return Err(Error::param("kernel", bad, "have finite values; scale the features"));
         }
         if top == 0.0 {
             return Err(Error::param("kernel", "0 for every row", "tell rows apart"));
         }
-        let counts = |i: usize| weights.is_none_or(|w| w[i] > 0.0);
         let mut left: Vec<f64> = own.iter().enumerate().map(|(i, v)| if counts(i) { *v } else { 0.0 }).collect();
         let trace: f64 = left.iter().sum();
         let (most, enough, full) = match extent {

@@ -19,6 +19,7 @@ pub(crate) use centres::Centres;
 pub use expansion::Expansion;
 pub(crate) use factor::Factor;
 pub(crate) use fit::{Fitted, KernelRows, StartScores, fit};
+pub(crate) use precomputed::columns_of;
 
 /// Which inner product of two rows the scores are linear in. Names and meanings are those of scikit-learn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -12,16 +12,23 @@ use crate::linalg::dot;
 /// Differences of this size, relative to the largest value, are rounding.
 const ASYMMETRY: f64 = 1e-8;
 
+/// Refuses a matrix that is not square.
+fn check_shape(x: &Features<'_>) -> Result<()> {
+    let (expected, found) = (x.rows(), x.cols());
+    let what = "columns of the precomputed kernel (one per training row)";
+    if found == expected { Ok(()) } else { Err(Error::Shape { what, expected, found }) }
+}
+
+/// The values of the kernel of all rows, of which some are held out: those of some rows with the ones that are trained on.
+pub(crate) fn columns_of(all: &Features<'_>, some: &Features<'_>, train: &[u32]) -> Result<Features<'static>> {
+    check_shape(all)?;
+    Ok(some.take_columns(train))
+}
+
 /// Refuses a matrix that is not square or not symmetric.
 pub(super) fn check(x: &Features<'_>) -> Result<()> {
+    check_shape(x)?;
     let n = x.rows();
-    if x.cols() != n {
-        return Err(Error::Shape {
-            what: "columns of the precomputed kernel (one per training row)",
-            expected: n,
-            found: x.cols(),
-        });
-    }
     let mut top = 0.0f64;
     x.for_each_row(|_, row| row.for_each(|_, v| top = top.max(v.abs())));
     let (mut worst, mut at) = (0.0, (0, 0));

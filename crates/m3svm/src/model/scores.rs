@@ -52,6 +52,18 @@ impl Model {
         match (&self.expansion, scaler) {
             (Some(expansion), _) => expansion.scores(x, scaler, &self.intercept),
             (None, None) => raw_scores(x, &self.weights, &self.intercept),
+            (None, Some(scaler)) if scaler.far_feature().is_some() => {
+                let mut all = Vec::with_capacity(x.rows() * self.scorers());
+                scaler.for_each_part(x, |first, scaled| {
+                    let z = raw_scores(scaled, &self.weights, &self.intercept).map_err(|error| match error {
+                        Error::Score { row, value } => Error::Score { row: first + row, value },
+                        other => other,
+                    })?;
+                    all.extend(z);
+                    Ok(())
+                })?;
+                Ok(all)
+            }
             (None, Some(_)) => {
                 let (weights, intercept) = self.unscaled();
                 raw_scores(x, &weights, &intercept)

@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::dataset::{check_sum, sorted_classes};
 use crate::error::{Error, Result};
 use crate::features::RawStorage;
+use crate::memory;
 use crate::prepare::Preprocessor;
 use crate::scale::Stats;
 pub use gather::{AboutRows, GatheredRows, RowGatherer};
@@ -39,6 +40,8 @@ const FORMAT_VERSION: u64 = 2;
 const MAGIC: &[u8; 8] = b"m3svmrow";
 /// Checksum, length and magic.
 const TAIL: usize = 20;
+/// Bytes of an index about which memory is not asked.
+const LARGE_INDEX: u64 = 1 << 24;
 /// What a cache is called in a folder where it is to stay.
 const CACHE_NAME: &str = "rows.m3svm-cache";
 
@@ -227,9 +230,13 @@ fn read_index(file: &mut File, path: &Path) -> Result<Index> {
     length.copy_from_slice(&tail[4..12]);
     let length = u64::from_le_bytes(length);
     let start = start.checked_sub(length).filter(|_| tail[12..] == *MAGIC).ok_or_else(damaged)?;
-    let mut text = vec![0; length as usize];
+    // Files can be longer than what of them is on the disk, and more than this takes a great many blocks or columns.
+    if length > LARGE_INDEX {
+        memory::check("what there is to know of the cached rows", length)?;
+    }
+    let mut text = Vec::new();
     file.seek(SeekFrom::Start(start)).map_err(io)?;
-    file.read_exact(&mut text).map_err(io)?;
+    file.by_ref().take(length).read_to_end(&mut text).map_err(io)?;
     if crc32fast::hash(&text) != crc {
         return Err(damaged());
     }

@@ -10,7 +10,7 @@ use crate::engine::SharedProducts;
 use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::interrupt::Interrupt;
-use crate::kernel::{Kernel, KernelRows};
+use crate::kernel::KernelRows;
 use crate::metrics::{Criterion, log_loss};
 use crate::model::{class_scores, raw_scores};
 use crate::scale::Scaler;
@@ -32,21 +32,15 @@ pub(super) struct FoldData {
 impl FoldData {
     /// `None` if the watcher has put an end to it.
     pub(super) fn new(spec: &Spec, data: &Dataset<'_>, fold: &Fold, control: &Control<'_>) -> Result<Option<Self>> {
-        let mut train = data.take_rows(&fold.train)?;
+        let mut train = fold.train_rows(spec.kernel, data)?;
         let pick = |rows: &[u32]| rows.iter().map(|&i| data.y()[i as usize]).collect();
         let weights = data.weights().map(|w| fold.test.iter().map(|&i| w[i as usize]).collect::<Vec<f64>>());
         if weights.as_ref().is_some_and(|w| w.iter().all(|w| *w == 0.0)) {
             return Err(Error::NoWeight { of: "the test rows of a fold" });
         }
-        let mut x = data.features_for(&train, &fold.test)?;
-        if spec.kernel == Kernel::Precomputed {
-            // The values with the training rows alone.
-            x = x.take_columns(&fold.train);
-            let own = train.take_x().take_columns(&fold.train);
-            train = train.with_x(own);
-        }
+        let x = fold.test_features(spec.kernel, data, &train)?;
         let scaler = Scaler::of_data(spec.scaling(), &train);
-        x = scaler.apply(x)?;
+        let mut x = scaler.apply(x)?;
         let scaled = scaler.apply(train.take_x())?;
         train = train.with_x(scaled);
         if !spec.kernel.is_linear() {

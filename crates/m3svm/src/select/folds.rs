@@ -8,7 +8,10 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use super::group_folds;
+use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::features::Features;
+use crate::kernel::{Kernel, columns_of};
 
 /// One split: row numbers, ascending. Together the parts are all rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +32,27 @@ impl Fold {
             Some(row) => Err(Error::param("split", format!("row {row} of {rows}"), "name rows of the data")),
             None => Ok(()),
         }
+    }
+
+    /// The rows to train on. Of a precomputed kernel they have the values with each other alone.
+    pub(super) fn train_rows(&self, kernel: Kernel, data: &Dataset<'_>) -> Result<Dataset<'static>> {
+        let train = data.take_rows(&self.train)?;
+        if kernel != Kernel::Precomputed {
+            return Ok(train);
+        }
+        let own = columns_of(data.x(), train.x(), &self.train)?;
+        Ok(train.with_x(own))
+    }
+
+    /// The features of the rows to test on, as a model of the rows to train on wants them.
+    pub(super) fn test_features(
+        &self,
+        kernel: Kernel,
+        data: &Dataset<'_>,
+        train: &Dataset<'_>,
+    ) -> Result<Features<'static>> {
+        let x = data.features_for(train, &self.test)?;
+        if kernel == Kernel::Precomputed { columns_of(data.x(), &x, &self.train) } else { Ok(x) }
     }
 }
 

@@ -8,7 +8,6 @@ use super::folds::{Fold, folds};
 use super::search::{Control, SearchWatch};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::kernel::Kernel;
 use crate::memory;
 use crate::metrics::{Judged, Quality};
 use crate::scheme::Scheme;
@@ -66,6 +65,17 @@ impl Validation {
 
     /// The splits of rows. Where nobody has asked for a number of folds, there are fewer if the rows do not suffice, or none.
     pub fn splits(self, spec: &Spec, data: &Dataset<'_>, groups: Option<&[u32]>) -> Result<Vec<Fold>> {
+        let splits = self.cut(spec, data, groups)?;
+        let counts = |row: &u32| data.weights().is_none_or(|weights| weights[*row as usize] > 0.0);
+        match splits.is_empty() || splits.iter().flat_map(|split| &split.test).any(counts) {
+            true => Ok(splits),
+            // Nothing could be said of rows that count nothing.
+            false if self == Self::Auto => Ok(Vec::new()),
+            false => Err(Error::NoWeight { of: "the rows held out" }),
+        }
+    }
+
+    fn cut(self, spec: &Spec, data: &Dataset<'_>, groups: Option<&[u32]>) -> Result<Vec<Fold>> {
         let cut = |parts: usize| folds(data.y(), groups, parts, spec.seed, 0);
         match (self, self.resolved(spec, data)) {
             (_, Self::None | Self::Auto) => Ok(Vec::new()),
@@ -199,13 +209,8 @@ fn scored(spec: &Spec, data: &Dataset<'_>, fold: &Fold, control: &Control<'_>) -
     if !control.go_on() {
         return Err(Error::Interrupted);
     }
-    let mut train = data.take_rows(&fold.train)?;
-    let mut x = data.features_for(&train, &fold.test)?;
-    if spec.kernel == Kernel::Precomputed {
-        x = x.take_columns(&fold.train);
-        let own = train.take_x().take_columns(&fold.train);
-        train = train.with_x(own);
-    }
+    let train = fold.train_rows(spec.kernel, data)?;
+    let x = fold.test_features(spec.kernel, data, &train)?;
     let mut watch = |_: &_| if control.go_on() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
     let (model, _) = spec.fit_owned(train, None, &mut watch)?;
     if model.training().stop == Stop::Interrupted {

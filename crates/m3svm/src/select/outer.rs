@@ -14,7 +14,6 @@ use super::search::{Control, Search};
 use super::work::{Work, searches_at_once};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::kernel::Kernel;
 
 /// One outer fold.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -70,11 +69,7 @@ impl OuterFolds<'_> {
         if control.stopped() {
             return Err(Error::Interrupted);
         }
-        let mut train = data.take_rows(&fold.train)?;
-        if search.spec.kernel == Kernel::Precomputed {
-            let own = train.take_x().take_columns(&fold.train);
-            train = train.with_x(own);
-        }
+        let train = fold.train_rows(search.spec.kernel, data)?;
         let groups: Option<Vec<u32>> = self.groups.map(|g| fold.train.iter().map(|&i| g[i as usize]).collect());
         let inner = Work { search, data: &train, groups: groups.as_deref(), splits: None, journal, control, scope };
         let found = inner.run()?;

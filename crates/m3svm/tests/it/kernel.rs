@@ -244,6 +244,26 @@ fn weights_equal_repetition() {
     }
 }
 
+/// However long they are: what is rounding to the others is not for them to say.
+#[test]
+fn rows_of_weight_0_decide_nothing_about_a_kernel() {
+    let kernel = Kernel::Polynomial { degree: 3, gamma: Gamma::Value(0.5), coef0: 0.0 };
+    let mut problem = Problem::random(6, 12, 2, 3);
+    let spec = Spec { kernel, scaling: m3svm::Scaling::None, ..Spec::default() };
+    let kept: Vec<usize> = (0..11).collect();
+    let without = spec.fit(&problem.rows(&kept).dense()).unwrap();
+    problem.weights = Some((0..12).map(|i| f64::from(u8::from(i < 11))).collect());
+    problem.x[22..].fill(1e40);
+    let with = spec.fit(&problem.dense()).unwrap();
+    let (a, b) = (with.certificate().objective, without.certificate().objective);
+    assert!((a - b).abs() <= 3e-8 * b, "{a} {b}");
+    problem.weights = Some((0..12).map(|i| f64::from(u8::from(i < 6))).collect());
+    problem.x[..12].fill(0.0);
+    problem.x[12..].fill(1.0);
+    let refused = spec.fit(&problem.dense()).unwrap_err().to_string();
+    assert_eq!(refused, "`kernel` must tell rows apart, found 0 for every row");
+}
+
 #[test]
 fn a_precomputed_kernel_is_the_kernel() {
     let (problem, others) = (Problem::clouds(7, 50, 3, 4, 0.8), Problem::clouds(8, 20, 3, 4, 0.8));

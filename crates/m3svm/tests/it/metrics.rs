@@ -1,6 +1,6 @@
 //! Measures agree with scikit-learn's. fixtures/make_metrics.py made the numbers.
 
-use m3svm::metrics::{Criterion, Judged, Quality, RankingAreas, accuracy_interval, top_k_accuracy};
+use m3svm::metrics::{Criterion, Judged, Metrics, Quality, RankingAreas, accuracy_interval, top_k_accuracy};
 use serde_json::Value;
 
 fn numbers(value: &Value) -> Vec<f64> {
@@ -70,4 +70,29 @@ fn rows_that_go_together_say_less() {
     let (low, high) = accuracy_interval(&[true; 10], None, None);
     assert!(low < 0.75 && high > 1.0 - 1e-9);
     assert_eq!(accuracy_interval(&[], None, None), (0.0, 1.0));
+}
+
+/// With a row that counts −1 of 1 there would be an accuracy of 200 %.
+#[test]
+fn weights_that_are_none_are_refused() {
+    for (weights, expected) in [
+        ([-1.0, 2.0], "weight of row 1 must be a finite number of at least 0, found -1"),
+        ([1.0, f64::NAN], "weight of row 2 must be a finite number of at least 0, found NaN"),
+        ([0.0, 0.0], "the weights of the rows are all zero, expected at least one above"),
+        ([1e300, 1e300], "the weights of the rows sum to 2e300, expected at most 1e300"),
+    ] {
+        let text = |r: m3svm::Result<f64>| r.unwrap_err().to_string();
+        let (scores, truth) = ([0.0, 1.0, 0.0, 1.0], [0, 1]);
+        let judged = Judged {
+            scores: &scores,
+            probabilities: None,
+            truth: &truth,
+            weights: Some(&weights),
+            groups: None,
+            classes: 2,
+        };
+        assert_eq!(text(Metrics::new(&[0, 1], &[0, 1], Some(&weights), 2).map(|m| m.accuracy)), expected);
+        assert_eq!(text(Quality::new(&judged).map(|q| q.metrics.accuracy)), expected);
+        assert_eq!(text(top_k_accuracy(&scores, &truth, Some(&weights), 2, 1)), expected);
+    }
 }

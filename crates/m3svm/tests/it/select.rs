@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use m3svm::metrics::Criterion;
 use m3svm::select::{Grid, GridValues, HeldOut, Journal, Rule, Search, SearchResult, Setting, Validation, folds};
-use m3svm::{AnyPenalty, Dataset, Method, Scaling, Spec, Stop};
+use m3svm::{AnyPenalty, Dataset, Kernel, Method, Scaling, Spec, Stop};
 
 use crate::common::{Problem, apart, far, none, pairwise};
 use crate::convergence::table;
@@ -290,6 +290,26 @@ fn what_cannot_be_searched_is_refused() {
     assert!(refused(Search { grid, ..usual.clone() }).starts_with("`p` must "));
     let ridge = Search { spec: Method::Lr.spec(), ..usual };
     assert_eq!(refused(ridge), "`p` must not be searched where the penalty has none, found a range");
+}
+
+/// Before the columns of training rows are taken: there may be none.
+#[test]
+fn a_kernel_that_is_not_square_is_refused_wherever_rows_are_held_out() {
+    let (data, watch) = (Problem::iris().dense(), |_: &_| ControlFlow::Continue(()));
+    let spec = Spec { kernel: Kernel::Precomputed, ..Spec::default() };
+    let search = Search { folds: 2, ..Search::new(spec.clone()) };
+    let splits = Validation::Folds(2).splits(&spec, &data, None).unwrap();
+    let errors = [
+        search.run(&data, None, &Journal::none(), &watch).unwrap_err(),
+        search.nested(&data, None, &Journal::none(), &watch).unwrap_err(),
+        HeldOut::new(&spec, &data, None, &splits, &watch).unwrap_err(),
+        spec.with_auto_lambda().fit(&data).unwrap_err(),
+    ];
+    for error in errors {
+        let text = error.to_string();
+        let expected = "columns of the precomputed kernel (one per training row): expected 150, found 4";
+        assert!(text.ends_with(expected), "{text}");
+    }
 }
 
 #[test]
