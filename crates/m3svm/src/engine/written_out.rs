@@ -77,9 +77,11 @@ impl WrittenOut {
     /// Gives the blocks of all pairs; whether they come from sums in single precision.
     pub(super) fn blocks(&mut self, a: &Curved<'_>, how: WriteOut, add: &mut AddBlock<'_>) -> bool {
         let mut cut = ENGINE.negligible * a.h.iter().copied().fold(0.0, f64::max);
-        let thins = how.heaviest.is_some() && !how.lumps && a.shape.pairs_are_positive();
-        if let Some(most) = how.heaviest {
-            cut = cut.max(if thins { thinning(a, most) } else { nth_largest(a.h.to_vec(), most) });
+        // Narrow rows are cheap to sum up, all of them.
+        let most = how.heaviest.filter(|_| self.sums.is_empty() && (self.is_lumped() || a.shape.pairs_are_positive()));
+        let thins = most.is_some() && !self.is_lumped();
+        if let Some(most) = most {
+            cut = if thins { thinning(a, most) } else { cut.max(nth_largest(a.h.to_vec(), most)) };
         }
         if self.sums.is_empty() {
             self.pairs_one_by_one(a, cut, thins, add);
@@ -105,7 +107,8 @@ impl WrittenOut {
         };
         // Light rows that are not lumped are only left out.
         let columns = (a.shape == Shape::Simplex && !self.is_lumped()).then(|| SimplexColumns::new(a, &totals));
-        let lists = Lists { members: &self.members, totals: &totals, columns: columns.as_ref() };
+        let lengths: &[f64] = if thins { a.risk.lengths() } else { &[] };
+        let lists = Lists { members: &self.members, totals: &totals, columns: columns.as_ref(), lengths };
         // In batches, to bound the memory of finished blocks.
         for batch in list.chunks(self.at_once).take_while(|_| a.risk.problem.heed.go_on()) {
             let mut blocks: Vec<PairBlock> =
@@ -127,8 +130,12 @@ impl WrittenOut {
                 }
             }
             for (pair, sum) in batch.iter().zip(blocks).filter(|(_, sum)| !thins || sum.taken) {
-                let light = sum.light;
+                let (light, missing) = (sum.light, sum.missing);
                 let mut block = sum.sum.into_block();
+                for (j, missing) in missing.into_iter().enumerate() {
+                    let entry = &mut block[j * width + j];
+                    *entry += if missing > *entry { missing } else { 0.0 };
+                }
                 let lumps = light.iter().zip(&self.means).filter(|(light, _)| **light > 0.0);
                 lumps.for_each(|(light, mean)| axpy(*light, mean, &mut block));
                 add(*pair, &mut block, width);
@@ -208,30 +215,36 @@ fn means(risk: &Risk<'_>, members: &[Vec<u32>], width: usize) -> Vec<Vec<f64>> {
     sums.into_par_iter().map(OuterProducts::into_block).collect()
 }
 
-/// The weight of pairs from which on about `most` are left, if each lighter one is left as often as its share of that.
+/// ‖x̃‖² of a row: a long one counts for more, as the only one of its direction may.
+fn square(length: f64) -> f64 {
+    1.0 + length * length
+}
+
+/// What a pair of a row must count for to be taken as it is, if about `most` are to be left and each one that counts for less is left as often as its
+/// share of that.
 fn thinning(a: &Curved<'_>, most: usize) -> f64 {
     /// Rows that are looked at.
     const ROWS: usize = 4096;
-    let (c, len) = (a.risk.problem.classes, a.shape.len(a.risk.problem.classes));
+    let (c, len, lengths) = (a.risk.problem.classes, a.shape.len(a.risk.problem.classes), a.risk.lengths());
     let every = a.risk.y.len().div_ceil(ROWS).max(1);
-    let mut weights = Vec::new();
-    for (h, y) in a.h.chunks_exact(len).zip(a.risk.y).step_by(every) {
+    let mut counts = Vec::new();
+    for ((h, y), length) in a.h.chunks_exact(len).zip(a.risk.y).zip(lengths).step_by(every) {
         let (total, y) = (a.shape.total(h), *y as usize);
-        pairs(c, |_, k, l| weights.push(a.shape.pair(h, total, y, k, l)));
+        pairs(c, |_, k, l| counts.push(a.shape.pair(h, total, y, k, l) * square(*length)));
     }
-    weights.retain(|weight| *weight > 0.0);
-    weights.sort_unstable_by(|a, b| b.total_cmp(a));
+    counts.retain(|count| *count > 0.0);
+    counts.sort_unstable_by(|a, b| b.total_cmp(a));
     let most = most as f64 / every as f64;
-    if weights.len() as f64 <= most {
+    if counts.len() as f64 <= most {
         return 0.0;
     }
-    let mut rest: f64 = weights.iter().sum();
-    for (heavier, weight) in weights.iter().enumerate() {
+    let mut rest: f64 = counts.iter().sum();
+    for (heavier, count) in counts.iter().enumerate() {
         let cut = rest / (most - heavier as f64);
-        if heavier as f64 >= most || *weight <= cut {
-            return if cut.is_finite() && cut > 0.0 { cut } else { *weight };
+        if heavier as f64 >= most || *count <= cut {
+            return if cut.is_finite() && cut > 0.0 { cut } else { *count };
         }
-        rest -= weight;
+        rest -= count;
     }
     0.0
 }
@@ -243,10 +256,13 @@ struct PairBlock {
     sum: OuterProducts,
     /// The weights of rows that were left out, by their class.
     light: Vec<f64>,
-    /// Whether one of several light rows is taken in place of them all, and what those weigh that were left out since the last one.
+    /// Whether one of several light rows is taken in place of them all, and what those count that were left out since the last one.
     thins: bool,
     owed: f64,
-    /// Whether any row was taken.
+    /// What is too little in the weights of rows, or too much; and what all that makes on the diagonal.
+    rest: Vec<(u32, f64)>,
+    missing: Vec<f64>,
+    /// Whether any row has weight.
     taken: bool,
 }
 
@@ -254,25 +270,48 @@ impl PairBlock {
     fn new(k: usize, l: usize, classes: usize, width: usize, thins: bool) -> Self {
         let (sum, light) = (OuterProducts::new(width), vec![0.0; classes]);
         // The first is taken where half of what it stands for has gone by.
-        Self { k, l, sum, light, thins, owed: 0.5, taken: false }
+        let missing = vec![0.0; if thins { width } else { 0 }];
+        Self { k, l, sum, light, thins, owed: 0.5, rest: Vec::new(), missing, taken: false }
     }
 
-    /// Takes a row of this weight if that is above the cut, or if it is its turn to stand for as much as the cut; the weight that it then has.
-    fn weigh(&mut self, weight: f64, cut: f64) -> Option<f64> {
-        if weight > cut {
-            self.taken = true;
-            return Some(weight);
+    /// Takes a row of this weight if that is above the cut, or if it is its turn to stand for others; the weight that it then has.
+    fn weigh(&mut self, row: usize, weight: f64, lists: &Lists<'_>, cut: f64) -> Option<f64> {
+        if !self.thins {
+            return (weight > cut).then_some(weight);
         }
-        if !self.thins || weight <= 0.0 {
+        if weight <= 0.0 {
             return None;
         }
-        self.owed += weight / cut;
-        if self.owed < 1.0 {
+        self.taken = true;
+        let counts = weight * square(lists.lengths[row]);
+        if counts > cut {
+            return Some(weight);
+        }
+        self.owed += counts / cut;
+        let stands = if self.owed < 1.0 { 0.0 } else { weight * (cut / counts) };
+        self.rest.push((row as u32, weight - stands));
+        if stands == 0.0 {
             return None;
         }
         self.owed -= 1.0;
-        self.taken = true;
-        Some(cut)
+        Some(stands)
+    }
+
+    /// Reads the rows that were pushed or left out; to be called before their window closes.
+    fn settle(&mut self, risk: &Risk<'_>, x: &Window<'_>) {
+        const ROWS: usize = 32;
+        self.sum.settle(risk, x);
+        let width = self.missing.len();
+        let mut read = vec![0.0; if self.rest.is_empty() { 0 } else { ROWS * width }];
+        for part in self.rest.chunks(ROWS) {
+            let rows: Vec<u32> = part.iter().map(|(row, _)| *row).collect();
+            let read = &mut read[..rows.len() * width];
+            risk.write_rows(x, &rows, width, read);
+            for (row, (_, weight)) in read.chunks_exact(width).zip(part) {
+                self.missing.iter_mut().zip(row).for_each(|(missing, v)| *missing += weight * v * v);
+            }
+        }
+        self.rest.clear();
     }
 
     /// Adds the rows of a window. Two passes: over the members of either class, or for weights of either sign.
@@ -282,12 +321,12 @@ impl PairBlock {
             let (own, other) = if pass == 0 { (k, l) } else { (l, k) };
             for &i in x.of(&lists.members[own]) {
                 let weight = a.h[i as usize * c + other];
-                match self.weigh(weight, cut) {
+                match self.weigh(i as usize, weight, lists, cut) {
                     Some(weight) => self.sum.push(a.risk, x, i as usize, weight.sqrt()),
                     None => self.light[own] += weight,
                 }
             }
-            return self.sum.settle(a.risk, x);
+            return self.settle(a.risk, x);
         }
         let sign = if pass == 0 { 1.0 } else { -1.0 };
         if sign != self.sum.sign {
@@ -295,23 +334,23 @@ impl PairBlock {
             self.sum.sign = sign;
         }
         if let Some(columns) = lists.columns {
-            self.add_heavy(a, columns, x, cut);
-            return self.sum.settle(a.risk, x);
+            self.add_heavy(a, columns, lists, x, cut);
+            return self.settle(a.risk, x);
         }
         let len = a.shape.len(c);
         for i in x.rows() {
             let y = a.risk.y[i] as usize;
             let weight = sign * a.shape.pair(&a.h[i * len..(i + 1) * len], lists.totals[i], y, k, l);
-            match self.weigh(weight, cut) {
+            match self.weigh(i, weight, lists, cut) {
                 Some(weight) => self.sum.push(a.risk, x, i, weight.sqrt()),
                 None => self.light[y] += weight,
             }
         }
-        self.sum.settle(a.risk, x);
+        self.settle(a.risk, x);
     }
 
     /// The rows of a simplex that weigh more than the cut, found by looking at many at a time. With kinks they are few.
-    fn add_heavy(&mut self, a: &Curved<'_>, columns: &SimplexColumns, x: &Window<'_>, cut: f64) {
+    fn add_heavy(&mut self, a: &Curved<'_>, columns: &SimplexColumns, lists: &Lists<'_>, x: &Window<'_>, cut: f64) {
         const ROWS: usize = 64;
         let start = x.rows().start;
         let (weights, shares) = columns.pair(self.k, self.l, x.rows());
@@ -330,8 +369,9 @@ impl PairBlock {
             );
             if top > cut || self.thins {
                 for (at, weight) in products.iter().enumerate() {
-                    if let Some(weight) = self.weigh(*weight, cut) {
-                        self.sum.push(a.risk, x, start + part * ROWS + at, weight.sqrt());
+                    let row = start + part * ROWS + at;
+                    if let Some(weight) = self.weigh(row, *weight, lists, cut) {
+                        self.sum.push(a.risk, x, row, weight.sqrt());
                     }
                 }
             }
@@ -347,6 +387,8 @@ struct Lists<'a> {
     totals: &'a [f64],
     /// For simplices, unless light rows are lumped.
     columns: Option<&'a SimplexColumns>,
+    /// ‖x‖ of every row, where rows are thinned out.
+    lengths: &'a [f64],
 }
 
 /// The weights of simplices by classes, and their shares in the totals of rows.

@@ -107,8 +107,59 @@ impl PackedMatrix {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
+    use super::super::{Accuracy, Matrix, NewtonSystem};
     use super::*;
+    use crate::engine::{InMemory, Rows};
+    use crate::linalg::{axpy, dot};
+    use crate::loss::{AnyLoss, SmoothHinge, Softmax};
+    use crate::penalty::{Penalty, Ridge};
+    use crate::plan::{SystemPlan, Written};
+    use crate::{Dataset, Features, Risk};
+
+    /// Few rows have anything in the last features, and much, as with pixels at the rim of pictures after scaling. A preconditioner that has seen none of them knows
+    /// nothing of these features but a penalty that is next to nothing.
+    #[test]
+    fn rows_that_stand_for_others_leave_no_feature_out() {
+        let random = |i: usize| ((i as f64 * 12.9898).sin() * 43758.5453).fract();
+        let (n, d, c) = (3000, 30, 4);
+        let value = |at: usize| match (at / d, at % d) {
+            (row, j) if j >= 20 => {
+                if row % 300 == 7 * j % 300 {
+                    17.0 * random(at)
+                } else {
+                    0.0
+                }
+            }
+            _ => random(at) - 0.5,
+        };
+        let y: Vec<String> = (0..n).map(|i| (i % c).to_string()).collect();
+        let x = Features::dense((0..n * d).map(value).collect::<Vec<_>>(), n, d).unwrap();
+        let data = Dataset::from_labels(x, &y).unwrap();
+        for loss in [AnyLoss::SmoothHinge(SmoothHinge { delta: 0.5 }), AnyLoss::Softmax(Softmax {})] {
+            let (loss, ridge) = (loss.as_dyn(), Ridge { lambda: 1e-6 });
+            let risk = Risk::new(&data, loss, &ridge, 1e-9, true);
+            let z: Vec<f64> = (0..n * c).map(random).collect();
+            let mut rows = InMemory::new(&risk);
+            rows.begin();
+            loss.hessian_rows(&z, risk.y, rows.curvature());
+            let penalty = ridge.curvature(&vec![0.0; d * c], c, &[]);
+            let mut grad: Vec<f64> = (0..risk.problem.dim()).map(random).collect();
+            risk.problem.centre(&mut grad);
+            let plan = SystemPlan::of(&risk.problem, &rows.sizes());
+            let plan = SystemPlan { writes_out: true, written: Written::Packed, ..plan };
+            let mut system = NewtonSystem::new(&risk.problem, &mut rows, plan);
+            let rest = Accuracy { most: f64::INFINITY, precise: true, roughly: false, easy: true };
+            let (mut step, mut left) = (vec![0.0; grad.len()], vec![0.0; grad.len()]);
+            let mut a = Matrix { problem: &risk.problem, rows: &mut rows, penalty: &penalty };
+            let solve = system.solve(&mut a, &grad, 1e-3, &rest, &mut step).unwrap();
+            a.apply(&step, &mut left);
+            axpy(1.0, &grad, &mut left);
+            let left = (dot(&left, &left) / dot(&grad, &grad)).sqrt();
+            assert!(solve.products <= 50 && left <= 0.05, "{loss:?}: {} {left:e}", solve.products);
+        }
+    }
 
     /// Of more than one panel, and with rows of very different sizes.
     #[test]
