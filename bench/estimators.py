@@ -1,6 +1,6 @@
 """Processor time and peak memory of scikit-learn's estimators with their own settings, on a file of `atlas_data.py`.
 
-    python bench/defaults.py FILE cs ovo lr
+    python bench/estimators.py FILE cs ovo lr
 
 One thread; the peak is what a fit adds to what the process held before it.
 """
