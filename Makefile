@@ -34,7 +34,7 @@ FUZZ_TABLES := 100
 
 EXAMPLES := quickstart custom_loss from_file
 
-.PHONY: help test test-rust test-python test-wheel test-torch test-spark python-build stubs stubs-made docs examples check fmt-check clippy doc deny deny-tool python-check bench bench-atlas bench-rivals bench-python bench-selection fingerprint fmt fuzz fuzz-short attack faults
+.PHONY: bench-defaults help test test-rust test-python test-wheel test-torch test-spark python-build stubs stubs-made docs examples check fmt-check clippy doc deny deny-tool python-check bench bench-atlas bench-rivals bench-python bench-selection fingerprint fmt fuzz fuzz-short attack faults
 
 help:
 	@echo "make test    all tests, doc tests and examples"
@@ -48,6 +48,7 @@ help:
 	@echo "make fuzz MINUTES=14   throw damaged inputs at every reader and parser; TARGET=csv picks one, RUNS=1000000 counts inputs"
 	@echo "make bench-atlas       compare speed on a grid of made shapes of data with the best of the others"
 	@echo "make bench-python      compare the Python package with scikit-learn, LIBLINEAR and gensvm"
+	@echo "make bench-defaults    compare what nobody has tuned with tuned models and with scikit-learn's defaults"
 	@echo "make bench-selection   compare a search for lambda and p with the same fits in a loop"
 	@echo "make bench-rivals      compare speed with LIBLINEAR, LIBSVM and scikit-learn on the methods they share"
 	@echo "make fingerprint       a hash of the bits of some 200 fits, to compare before and after a change"
@@ -221,6 +222,12 @@ bench-atlas: .venv/ready
 bench-python: .venv/ready
 	VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin develop --quiet --release --locked
 	.venv/bin/python bench/python_peers.py --out target/peers.jsonl $(ARGS)
+
+# What is lost by not tuning. Goes on where an interrupted run stood; the rows that it measures do not depend on the machine.
+bench-defaults: .venv/ready
+	VIRTUAL_ENV=$(CURDIR)/.venv .venv/bin/maturin develop --quiet --release --locked
+	.venv/bin/python bench/defaults.py --out bench/defaults.jsonl $(ARGS)
+	.venv/bin/python bench/defaults.py --out bench/defaults.jsonl --table > bench/DEFAULTS.md
 
 bench-selection:
 	cargo run --release --locked -p m3svm --example selection -- $(ARGS)

@@ -71,7 +71,7 @@ def measure(storage: str, arguments: argparse.Namespace) -> None:
     from m3svm import M3SVMClassifier
 
     x, y = make(storage, arguments.rows, arguments.features, arguments.classes)
-    settings = {"n_threads": 1, "solver": arguments.solver, "max_iter": arguments.max_iter}
+    settings = {"lam": 1e-3, "n_threads": 1, "solver": arguments.solver, "max_iter": arguments.max_iter}
     warnings.simplefilter("ignore")
     M3SVMClassifier(**settings).fit(x[:100], y[:100])  # whatever does not depend on the rows
     forget_peak()

@@ -155,7 +155,7 @@ def main():
     parser.add_argument("--program", default="target/release/m3svm")
     parser.add_argument("--memory", default="64MB")
     parser.add_argument("--factor", type=int, default=10)
-    parser.add_argument("--options", default="--tol 1e-6 --threads 1")
+    parser.add_argument("--options", default="--lambda 0.001 --tol 1e-6 --threads 1")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=".") as folder:
         rows, features = write(args.data, args.factor * bytes_of(args.memory), folder)

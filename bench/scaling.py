@@ -41,7 +41,7 @@ def write_data(folder: Path, rows: int, features: int, classes: int) -> Path:
 
 def measure(path: Path, threads: int) -> tuple[dict, float]:
     """The report of one training and its peak resident memory in bytes."""
-    command = [BINARY, "train", path, "--label", "-1", "--json", "--threads", str(threads)]
+    command = [BINARY, "train", path, "--label", "-1", "--lambda", "0.001", "--json", "--threads", str(threads)]
     with tempfile.TemporaryFile() as out:
         child = subprocess.Popen(command, stdout=out)
         _, status, usage = os.wait4(child.pid, 0)

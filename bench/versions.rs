@@ -25,7 +25,16 @@ fn main() -> Result<(), Box<dyn Error>> {
             penalty: AnyPenalty::Pairwise(Pairwise::new(Norm::L2, 1e-3, 4.0)),
             ..Spec::default()
         },
-        name => Method::ALL.into_iter().find(|method| method.name() == name).ok_or("no such method")?.spec(),
+        name => {
+            let own = Method::ALL.into_iter().find(|method| method.name() == name).ok_or("no such method")?.spec();
+            // C = 1, whatever a version takes where nobody says so.
+            let lambda = match name {
+                "m3svm" => 1e-3,
+                "smlr" => 1.0,
+                _ => 0.5,
+            };
+            Spec { penalty: own.penalty.with_lambda(lambda), ..own }
+        }
     };
     let scaling = if data.x().is_sparse() || has("raw") { Scaling::None } else { Scaling::Standard };
     let spec = Spec { tol: tol.parse()?, intercept: has("intercept") || !["ovr", "cs"].contains(&method.as_str()), scaling, ..spec };

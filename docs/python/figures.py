@@ -44,7 +44,7 @@ def convergence() -> plt.Figure:
     wine = load_wine()
     figure, ax = plt.subplots(figsize=(5.5, 3.5), layout="constrained")
     for solver in ("newton", "lbfgs"):
-        model = M3SVMClassifier(scale="standard", solver=solver).fit(wine.data, wine.target)
+        model = M3SVMClassifier(lam=1e-3, scale="standard", solver=solver).fit(wine.data, wine.target)
         ConvergenceDisplay.from_estimator(model, ax=ax)
     return figure
 

@@ -315,7 +315,7 @@ def run(seed: int, rounds: int, seconds: float) -> int:
     """Rounds until one of the limits; how many there were."""
     warnings.simplefilter("ignore")
     x = np.random.default_rng(0).integers(0, 100, (60, 3)).astype(float)
-    model = M3SVMClassifier(max_iter=20, n_threads=1).fit(x, x.argmax(axis=1))
+    model = M3SVMClassifier(lam=1e-3, max_iter=20, n_threads=1).fit(x, x.argmax(axis=1))
     in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (in_use + MOST_MEMORY, resource.RLIM_INFINITY))
     until = time.monotonic() + seconds

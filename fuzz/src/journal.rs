@@ -28,8 +28,8 @@ impl Work {
         let x: Vec<f64> = (0..24).map(|i| f64::from(i * i % 17)).collect();
         let labels: Vec<&str> = (0..12).map(|i| if i % 3 == 0 { "a" } else { "b" }).collect();
         let data = Dataset::from_labels(Features::dense(x, 12, 2)?, &labels)?;
-        let grid = Grid { lambdas: Some("0.01,1".parse()?), ps: Some("2".parse()?), gammas: None };
-        let search = Search { grid, folds: 2, ..Search::new(Spec::default()) };
+        let grid = Grid { lambdas: Some("0.01,1".parse()?), ps: Some("2".parse()?), gammas: None, extends: false };
+        let search = Search { grid, folds: 2, ..Search::new(Spec::default().with_usual_lambda()) };
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("journal");
         drop(Journal::open(&path, &search, &data, None)?);

@@ -35,7 +35,7 @@ impl RowSource for Source {
 fn fit(folder: &Path, memory: u64, source: &mut Source) -> m3svm::Result<m3svm::Model> {
     let place = CachePlace { folder: folder.to_path_buf(), kept_as: Some(MADE_OF.into()) };
     let mut steps = 0;
-    Fit { place, memory }.of_source_watched(&Spec::default(), source, None, &mut |_| {
+    Fit { place, memory }.of_source_watched(&Spec::default().with_usual_lambda(), source, None, &mut |_| {
         steps += 1;
         if steps < 5 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })

@@ -275,6 +275,8 @@ class LinearClassifier(Parameters, Exports, ClassifierMixin, BaseEstimator):  # 
             line.finish(model)
         temperature = None
         if estimates and model.stop != "interrupted":
+            # Folds take what was chosen on all rows: another choice in each of them would cost five more.
+            settings = {**settings, "lam": model.settings["lam"]}
             try:
                 temperature = self._temperature(data, settings, seed)
             except KeyboardInterrupt:
@@ -429,6 +431,24 @@ class LinearClassifier(Parameters, Exports, ClassifierMixin, BaseEstimator):  # 
         self.n_iter_ = model.iterations
         if model.passes is not None:
             self.n_passes_ = model.passes
+        self._adopt_lambda(model)
+
+    def _adopt_lambda(self, model: Model) -> None:
+        self.lam_ = model.settings["lam"]
+        choice = model.lambda_choice
+        self.__dict__.pop("lambda_choice_", None)
+        if choice is None:
+            return
+        (folds, rows, used, fits), evaluations, tried = choice
+        names = ("lam", "folds", "accuracy", "log_loss")
+        self.lambda_choice_ = {
+            "folds": folds,
+            "rows": rows,
+            "used": used,
+            "fits": fits,
+            "evaluations": evaluations,
+            "tried": [dict(zip(names, each, strict=True)) for each in tried],
+        }
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_model")

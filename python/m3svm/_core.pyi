@@ -25,6 +25,7 @@ __all__ = [
     "fit_batch",
     "fit_parts",
     "fit_temperature",
+    "further",
     "grid",
     "memory_budget",
     "methods",
@@ -32,7 +33,7 @@ __all__ = [
     "set_memory_budget",
 ]
 
-BORDER: Final = 7
+BORDER: Final = 8
 """
 What this module and the Python files agree on; see `python/m3svm/_border.py`, where it is written too.
 """
@@ -176,6 +177,11 @@ class Model:
         """
         What they weigh, one row per scorer.
         """
+    @property
+    def evaluations(self, /) -> int:
+        """
+        Evaluations of the loss over all rows.
+        """
     def export(
         self,
         /,
@@ -209,6 +215,12 @@ class Model:
     def labels(self, /) -> str | None:
         """
         What the class names stand for: text, integer, real or boolean; `None` if nobody has said so.
+        """
+    @property
+    def lambda_choice(self, /) -> tuple[tuple[int, int, int, int], float, list[tuple[float, int, float, float]]] | None:
+        """
+        How λ was chosen from the data: folds, rows, rows that took part, fits, evaluations of the loss in units of all rows, and for
+        every value that was tried λ, folds, accuracy and log-loss. `None` if it was given.
         """
     @staticmethod
     def load(path: str | PathLike[str]) -> Model:
@@ -358,7 +370,7 @@ def choose(tried: list[tuple[float | None, float | None, list[float]]], rule: st
 
 def default_settings(method: str) -> Settings:
     """
-    The settings of a method that the library takes where none are given.
+    The settings of a method that the library takes where none are given, with one λ for all data.
     """
 
 def describe_part(x: Any, sample_weight: NDArray[float64] | None = None) -> str:
@@ -427,6 +439,11 @@ def fit_temperature(
 ) -> float:
     """
     The temperature T at which softmax(scores/T) describes known classes best.
+    """
+
+def further(tried: list[tuple[float | None, float | None, list[float]]]) -> list[tuple[float | None, float | None]]:
+    """
+    The values of λ and p to try next, after some of the usual ones: those beyond the end where the best λ is.
     """
 
 def grid(

@@ -33,7 +33,7 @@ class OneVsRestSVMClassifier(OppositeScorers, RidgeHinge):
 
     Parameters
     ----------
-    lam : float, default=0.5
+    <lam>
         The strength of the ridge penalty: ``1/(2 C)`` for the C of ``LinearSVC(loss="hinge")``, whose intercept is
         penalised, ``n alpha/2`` for the alpha of ``SGDClassifier`` with n rows.
     <delta>
@@ -52,7 +52,7 @@ class OneVsRestSVMClassifier(OppositeScorers, RidgeHinge):
     >>> from sklearn.datasets import load_iris
     >>> from m3svm import OneVsRestSVMClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> print(f"{OneVsRestSVMClassifier().fit(X, y).score(X, y):.3f}")
+    >>> print(f"{OneVsRestSVMClassifier(lam=0.5).fit(X, y).score(X, y):.3f}")
     0.960
     """
 
@@ -68,7 +68,7 @@ class OneVsOneSVMClassifier(PairScorers, RidgeHinge):
 
     Parameters
     ----------
-    lam : float, default=0.5
+    <lam>
         The strength of the ridge penalty: ``1/(2 C)`` for ``SVC(kernel="linear", C=C)``.
     <delta>
     <settings>
@@ -87,7 +87,7 @@ class OneVsOneSVMClassifier(PairScorers, RidgeHinge):
     >>> from sklearn.datasets import load_iris
     >>> from m3svm import OneVsOneSVMClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> print(f"{OneVsOneSVMClassifier().fit(X, y).score(X, y):.3f}")
+    >>> print(f"{OneVsOneSVMClassifier(lam=0.5).fit(X, y).score(X, y):.3f}")
     0.993
     """
 

@@ -59,6 +59,9 @@ _KERNEL = dedent(
 
 # Parameters of several methods, by their places in docstrings.
 _OF_SOME_METHODS = {
+    "<lam>": """lam : float or "auto", default=<default lam>
+    "auto" chooses it from the training rows, by short fits on four parts of them, or of a sample of many; see `lam_` and
+    `lambda_choice_`. A number takes less time.""",
     "<p>": """p : float, default=4.0
     The power of the distances between class vectors. Below 1 the problem is not convex: the result is a local
     optimum without a certificate. With ``np.inf`` the penalty is ``lam`` times the square of the largest distance, the limit
@@ -139,6 +142,16 @@ _ATTRIBUTES = dedent(
     """
 )
 
+_CHOICE = dedent(
+    """\
+    lam_ : float
+        The strength of the penalty that was used.
+    lambda_choice_ : dict
+        With ``lam="auto"`` only, how it was chosen: the number of parts (``folds``), ``rows``, rows that took part (``used``), ``fits``,
+        their ``evaluations`` of the loss in units of all rows, and for each value ``tried`` its accuracy and log-loss on held-out rows.
+    """
+)
+
 _SUPPORT = dedent(
     """\
     support_ : ndarray of shape (n_support,)
@@ -184,13 +197,17 @@ def documented(cls: Class) -> Class:
         + _RUNNING.replace("<random>", _what_is_random(cls))
     )
     attributes = (
-        _ATTRIBUTES.format(scorers=scorers) + (_SUPPORT if margin else "") + (_KERNEL_ATTRIBUTES if kernel else "")
+        _ATTRIBUTES.format(scorers=scorers)
+        + (_CHOICE if hasattr(cls, "lam") else "")
+        + (_SUPPORT if margin else "")
+        + (_KERNEL_ATTRIBUTES if kernel else "")
     )
     text = dedent("    " + (cls.__doc__ or ""))
     solvers = _SOLVERS_OF_LASSO if cls._method == "smlr" else _SOLVERS
     places = {"<settings>": settings.replace("<solvers>", solvers), "<attributes>": attributes, **_OF_SOME_METHODS}
     for place, filling in places.items():
         text = text.replace(place, filling.rstrip("\n"))
+    text = text.replace("<default lam>", f"{getattr(cls, 'lam', 0.0):g}")
     text = text.replace("<default>", str(getattr(cls, "delta", None)))
     cls.__doc__ = indent(text, "    ").lstrip()
     return cls

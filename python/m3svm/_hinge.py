@@ -29,7 +29,7 @@ class M3SVMClassifier(LearnsInBatches, HingeClassifier):
     Parameters
     ----------
     <p>
-    lam : float, default=1e-3
+    <lam>
         The strength of the penalty. The loss is summed over rows, not averaged, so it has to grow with their number to
         keep the same balance. With p = 2, c classes and the C of other programs (½|W|² + C sum of losses, one vector
         per class) it is ``1/(2 C c)``; with two classes and `delta` = 0, ``SVC(kernel="linear", C=C)`` is ``1/(2 C)``.
@@ -63,7 +63,7 @@ class M3SVMClassifier(LearnsInBatches, HingeClassifier):
     _own_settings = ("p", "lam", "delta", "norm")
 
     p: float = 4.0
-    lam: float = 1e-3
+    lam: float | Literal["auto"] = 1e-3
     delta: float = 0.01
     norm: Literal["l2", "l1"] = "l2"
 
@@ -73,7 +73,7 @@ class RidgeHinge(HingeClassifier):
 
     _own_settings: ClassVar[tuple[str, ...]] = ("lam", "delta")
 
-    lam: float = 0.5
+    lam: float | Literal["auto"] = 0.5
     delta: float = 0.0
 
 
@@ -86,7 +86,7 @@ class WestonWatkinsClassifier(LearnsInBatches, RidgeHinge):
 
     Parameters
     ----------
-    lam : float, default=0.5
+    <lam>
         The strength of the ridge penalty: ``1/(2 C)`` for programs that minimise ½|W|² + C sum of losses.
     <delta>
     <settings>
@@ -100,7 +100,7 @@ class WestonWatkinsClassifier(LearnsInBatches, RidgeHinge):
     >>> from sklearn.datasets import load_iris
     >>> from m3svm import WestonWatkinsClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> print(f"{WestonWatkinsClassifier().fit(X, y).score(X, y):.3f}")
+    >>> print(f"{WestonWatkinsClassifier(lam=0.5).fit(X, y).score(X, y):.3f}")
     0.987
     """
 
@@ -116,7 +116,7 @@ class MSVMClassifier(LearnsInBatches, RidgeHinge):
 
     Parameters
     ----------
-    lam : float, default=0.5
+    <lam>
         The strength of the penalty: ``1/(2 C)`` for a penalty of half the squares beside C sum of losses.
     <delta>
     <settings>
@@ -130,7 +130,7 @@ class MSVMClassifier(LearnsInBatches, RidgeHinge):
     >>> from sklearn.datasets import load_iris
     >>> from m3svm import MSVMClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> print(f"{MSVMClassifier().fit(X, y).score(X, y):.3f}")
+    >>> print(f"{MSVMClassifier(lam=0.5).fit(X, y).score(X, y):.3f}")
     0.987
     """
 

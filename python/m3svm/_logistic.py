@@ -16,7 +16,7 @@ class _LogisticMargin(LearnsInBatches, KernelClassifier):
     _native_probabilities = True
 
     p: float = 4.0
-    lam: float = 1e-3
+    lam: float | Literal["auto"] = 1e-3
     norm: Literal["l2", "l1"] = "l2"
 
 
@@ -29,7 +29,7 @@ class ISM3Classifier(_LogisticMargin):
     Parameters
     ----------
     <p>
-    lam : float, default=1e-3
+    <lam>
         The strength of the penalty. With p = 2 and c classes it is ``1/(2 C c)`` for the C of ``LogisticRegression``
         (``1/(2 C)`` with two classes).
     <norm>
@@ -44,7 +44,7 @@ class ISM3Classifier(_LogisticMargin):
     >>> from sklearn.datasets import load_iris
     >>> from m3svm import ISM3Classifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = ISM3Classifier(scale="standard").fit(X, y)
+    >>> model = ISM3Classifier(lam=1e-3, scale="standard").fit(X, y)
     >>> model.predict_proba(X[:1]).round(2)
     array([[0.99, 0.01, 0.  ]])
     """
@@ -62,7 +62,7 @@ class PairwiseLogisticRegression(_LogisticMargin):
     Parameters
     ----------
     <p>
-    lam : float, default=1e-3
+    <lam>
         The strength of the penalty.
     <norm>
     <settings>
@@ -76,7 +76,7 @@ class PairwiseLogisticRegression(_LogisticMargin):
     >>> from sklearn.datasets import load_iris
     >>> from m3svm import PairwiseLogisticRegression
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = PairwiseLogisticRegression(scale="standard").fit(X, y)
+    >>> model = PairwiseLogisticRegression(lam=1e-3, scale="standard").fit(X, y)
     >>> model.predict_proba(X[:1]).round(2)
     array([[0.99, 0.01, 0.  ]])
     """
@@ -92,7 +92,7 @@ class MultinomialLogisticRegression(LearnsInBatches, KernelClassifier):
 
     Parameters
     ----------
-    lam : float, default=0.5
+    <lam>
         The strength of the ridge penalty: ``1/(2 C)`` for the C of ``LogisticRegression`` with three or more classes,
         ``1/C`` with two, where that one has a single vector.
     <settings>
@@ -106,7 +106,7 @@ class MultinomialLogisticRegression(LearnsInBatches, KernelClassifier):
     >>> from sklearn.datasets import load_iris
     >>> from m3svm import MultinomialLogisticRegression
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = MultinomialLogisticRegression().fit(X, y)
+    >>> model = MultinomialLogisticRegression(lam=0.5).fit(X, y)
     >>> model.predict_proba(X[:1]).round(2)
     array([[0.98, 0.02, 0.  ]])
     """
@@ -115,4 +115,4 @@ class MultinomialLogisticRegression(LearnsInBatches, KernelClassifier):
     _own_settings = ("lam",)
     _native_probabilities = True
 
-    lam: float = 0.5
+    lam: float | Literal["auto"] = 0.5

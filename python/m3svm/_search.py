@@ -15,7 +15,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from ._base import LinearClassifier
-from ._core import Model, choose, fit, grid, search
+from ._core import Model, choose, fit, further, grid, search
 from ._data import TrainingData, class_names
 from ._progress import print_search, warn_at_the_edge, warn_unless_converged
 from ._settings import Settings
@@ -139,7 +139,11 @@ class Search(LinearClassifier):
             )
             tried = [Tried(*each) for each in found]
         else:
-            tried = self._scored(data, settings, grid(settings, **values), splits, for_scorer or {}, progress)
+            tried, pairs = [], grid(settings, **values)
+            while pairs:
+                tried += self._scored(data, settings, pairs, splits, for_scorer or {}, progress)
+                pairs = [] if self.lams is not None else further(list(tried))
+            tried.sort(key=lambda each: (each.p or 0.0, -(each.lam or 0.0)))
         self._tell(tried)
         return {**settings, **self.best_params_}  # type: ignore[typeddict-item]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from ._core import default_settings
+from ._core import grid
 from ._docs import documented
 from ._search import PowerSearch, Search
 
@@ -17,7 +17,7 @@ _TEXT = """:class:`{name}` with {what} chosen by cross-validation.
     Parameters
     ----------
     lams : iterable of float or None, default=None
-        Values of `lam`; None for {usual}.
+        Values of `lam`; None for {usual}, and as many beyond as it takes until the best one is not the last.
     {ps}cv : int, cross-validation generator or iterable, default=5
         The splits, as everywhere in scikit-learn: a number of stratified folds, a splitter, or pairs of row numbers.
     scoring : str, callable or None, default=None
@@ -68,7 +68,7 @@ _TEXT = """:class:`{name}` with {what} chosen by cross-validation.
     """
 
 _PS = """ps : iterable of float or None, default=None
-        Values of `p`; None for 1 to 8.
+        Values of `p`; None for 1, 2, 4 and 8.
     """
 _P_ = """p_ : float
         The chosen `p`.
@@ -85,15 +85,16 @@ def documented_search(name: str) -> Callable[[Class], Class]:
 
     def write(cls: Class) -> Class:
         power = issubclass(cls, PowerSearch)
-        usual = default_settings(cls._method)["lam"]
+        pairs = grid({"method": cls._method})
+        usual = sorted({lam for lam, _ in pairs if lam is not None})
         own = [place for place in ("delta", "norm", "k", "l1_ratio") if place in cls._own_settings]
-        pairs = [(lam, p) for p in ((2.0, 4.0) if power else (None,)) for lam in (1.0, 0.1)]
-        tried = [f'{{"lam": {lam}, "p": {p}}}' if power else f'{{"lam": {lam}}}' for lam, p in pairs]
+        few = [(lam, p) for p in ((2.0, 4.0) if power else (None,)) for lam in (1.0, 0.1)]
+        tried = [f'{{"lam": {lam}, "p": {p}}}' if power else f'{{"lam": {lam}}}' for lam, p in few]
         cls.__doc__ = _TEXT.format(
             name=name,
             what="`lam` and `p`" if power else "`lam`",
             each="pair" if power else "value",
-            usual="ten from 1e-4 to 1e-1" if power else f"13 from {usual / 1000:g} to {usual * 1000:g}",
+            usual=f"{len(usual)} from {usual[0]:g} to {usual[-1]:g}",
             ps=_PS if power else "",
             same_p=", with the p of the best" if power else "",
             own="".join(f"<{place}>\n    " for place in own),

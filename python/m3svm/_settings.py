@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 
 class Settings(TypedDict, total=False):
     """Those of one method; what is left out keeps its default there."""
 
     method: str
-    lam: float
+    lam: float | Literal["auto"]
     p: float
     norm: str
     l1_ratio: float

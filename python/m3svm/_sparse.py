@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from ._base import LinearClassifier
 from ._docs import documented
@@ -24,7 +24,7 @@ class SparseMultinomialLogisticRegression(LassoClassifier):
 
     Parameters
     ----------
-    lam : float, default=1.0
+    <lam>
         The strength of the penalty: ``1/C`` for the C of ``LogisticRegression`` with an l1 penalty. One with the elastic net,
         which halves the squares, is ``lam=(1 + l1_ratio) / (2 C)`` here, and our `l1_ratio` is ``2 l1_ratio / (1 + l1_ratio)``
         of theirs.
@@ -53,5 +53,5 @@ class SparseMultinomialLogisticRegression(LassoClassifier):
     _own_settings = ("lam", "l1_ratio")
     _native_probabilities = True
 
-    lam: float = 1.0
+    lam: float | Literal["auto"] = 1.0
     l1_ratio: float = 1.0

@@ -22,7 +22,7 @@ class CrammerSingerClassifier(LearnsInBatches, RidgeHinge):
 
     Parameters
     ----------
-    lam : float, default=0.5
+    <lam>
         The strength of the ridge penalty: ``1/(2 C)`` for ``LinearSVC(multi_class="crammer_singer")``, whose intercept
         is penalised.
     delta : float, default=0.0
@@ -38,7 +38,7 @@ class CrammerSingerClassifier(LearnsInBatches, RidgeHinge):
     >>> from sklearn.datasets import load_iris
     >>> from m3svm import CrammerSingerClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> print(f"{CrammerSingerClassifier().fit(X, y).score(X, y):.3f}")
+    >>> print(f"{CrammerSingerClassifier(lam=0.5).fit(X, y).score(X, y):.3f}")
     0.987
     """
 
@@ -70,7 +70,7 @@ class TopKSVMClassifier(LearnsInBatches, LimitsK, RidgeHinge):
     Parameters
     ----------
     <k>
-    lam : float, default=0.5
+    <lam>
         The strength of the ridge penalty: ``1/(2 C)`` for programs that minimise ½|W|² + C sum of losses.
     delta : float, default=0.0
         The smoothing of the maxima; 0 for the exact ones.

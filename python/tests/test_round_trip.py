@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.metrics.pairwise import rbf_kernel
 
 import m3svm
 from m3svm import M3SVMClassifier
@@ -37,11 +38,14 @@ def _table(rows, seed, colours):
     return frame, np.array(["bell", "crown", "star"])[kind]
 
 
-@pytest.fixture(scope="module")
-def trained():
+GAMMA = 0.1
+
+
+@pytest.fixture(scope="module", params=[{}, {"kernel": "rbf", "gamma": GAMMA}], ids=["linear", "rbf"])
+def trained(request):
     frame, labels = _table(300, 1, COLOURS[:5])
     preparation = {"time_parts": ["weekday", "month"], "most_values": 3}
-    return M3SVMClassifier(lam=0.1, preparation=preparation).fit(frame, labels)
+    return M3SVMClassifier(lam=0.1, preparation=preparation, **request.param).fit(frame, labels)
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +120,7 @@ def test_c_says_the_same(trained, new, expected, tmp_path):
         f"int main(void) {{ for (int i = 0; i < {len(new)}; i++) puts(m3svm_classes[m3svm_predict_row(rows[i])]); return 0; }}\n"
     )
     strict = ["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-o", tmp_path / "run"]
-    subprocess.run([*strict, tmp_path / "main.c", tmp_path / "model.c"], check=True)
+    subprocess.run([*strict, tmp_path / "main.c", tmp_path / "model.c", "-lm"], check=True)
     found = subprocess.run([tmp_path / "run"], capture_output=True, text=True, check=True).stdout.split()
     assert found == expected.tolist()
 
@@ -144,7 +148,13 @@ def test_json_says_the_same_by_the_book(trained, new, expected):
                 features.append(np.isin(filled, rule["others"]))
         if rule["indicator"]:
             features.append(missing)
-    scores = np.column_stack(features).astype(float) @ np.array(document["weights"]).T + document["intercept"]
+    x = np.column_stack(features).astype(float)
+    if "rows" in document:
+        x = (x - np.array(document["shift"])) * np.array(document["factor"])
+        values = rbf_kernel(x, document["rows"], gamma=GAMMA)
+        scores = values @ np.array(document["coefficients"]) + document["intercept"]
+    else:
+        scores = x @ np.array(document["weights"]).T + document["intercept"]
     assert [document["classes"][k] for k in scores.argmax(axis=1)] == expected.tolist()
 
 

@@ -62,10 +62,10 @@ def test_it_finds_what_a_grid_search_finds(iris, weighted):
     np.testing.assert_array_equal(ours.coef_, final.coef_)
 
 
-def test_folds_are_those_of_grid_search_and_values_default_to_the_paper(iris):
+def test_folds_are_those_of_grid_search_and_values_default_to_the_usual_ones(iris):
     X, y = iris
     ours = M3SVMClassifierCV(ps=[4.0], cv=3, search_tol=1e-8).fit(X, y)
-    assert len(ours.cv_results_["param_lam"]) == 10
+    assert len(ours.cv_results_["param_lam"]) == 13
     theirs = GridSearchCV(M3SVMClassifier(), {"lam": ours.cv_results_["param_lam"]}, cv=3).fit(X, y)
     np.testing.assert_allclose(ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"])
 

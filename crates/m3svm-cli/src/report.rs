@@ -104,10 +104,10 @@ pub(crate) fn lambda_choice(choice: &LambdaChoice) -> String {
     }
     let of = |it: Option<&TriedLambda>| it.map_or_else(String::new, |it| plain(it.lambda));
     let (first, last) = (of(choice.tried.first()), of(choice.tried.last()));
-    let sample = if choice.used < choice.rows { "a sample of " } else { "" };
-    let (rows, fits) = (plural(choice.used, "row"), plural(choice.fits, "short fit"));
+    let sample = if choice.used < choice.rows { format!("{} of ", choice.used) } else { String::new() };
+    let (rows, fits) = (plural(choice.rows, "row"), plural(choice.fits, "fit"));
     let cut = if choice.interrupted { ", cut short" } else { "" };
-    format!("chosen on {} folds of {sample}{rows}, {fits} from {first} to {last}{cut}", choice.folds)
+    format!("chosen by {fits} on {sample}{rows}, {first} to {last}{cut}")
 }
 
 /// What the lasso has left over.

@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some(name) => Method::ALL.into_iter().find(|method| method.name() == name).ok_or("no such method")?,
         None => Method::default(),
     };
-    let mut spec = Spec { tol: number("--tol")?.unwrap_or(1e-6), ..method.spec() };
+    let mut spec = Spec { tol: number("--tol")?.unwrap_or(1e-6), ..method.spec().with_usual_lambda() };
     if let Some(lambda) = number("--lambda")? {
         spec.penalty = spec.penalty.with_lambda(lambda);
     }

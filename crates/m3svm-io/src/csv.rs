@@ -18,6 +18,7 @@ use crate::layout::Layout;
 use crate::lines::Lines;
 use crate::mixed::Mixed;
 use crate::options::{Column, Format, ReadOptions};
+use crate::sign::Sign;
 use crate::table::{Table, Take, checked, kept_columns, nothing};
 use crate::value::{DateOrder, NumberStyle, TEXT, days_in, not_finite, spelled};
 
@@ -48,10 +49,8 @@ pub(crate) fn read_some(
         Some(header) => header,
         None => layout.is_header(&first, second.as_ref(), options)?,
     };
-    if options.preparation.is_some() && layout.begins_with_remark() {
-        let what =
-            "this may be a remark, since later lines have more cells; --comment '#' leaves out such lines".into();
-        return Err(Problem::Line { line: 1, what });
+    if let Some(what) = layout.remark().filter(|_| options.preparation.is_some()) {
+        return Err(Problem::Line { line: 1, what: what.into() });
     }
     let names = if header { Some(header_names(&first)?) } else { None };
     let columns = Columns::new(names.as_deref(), first.len());
@@ -62,7 +61,12 @@ pub(crate) fn read_some(
     }
     match second {
         Some(second) => rows.push(&second)?,
-        None if header => return Err(Problem::HeaderOnly),
+        None if header => {
+            // Rows that are all of another length say more than that there are none.
+            let ragged =
+                records.ragged.take().filter(|problem| matches!(problem, Problem::Ragged { more, .. } if *more > 0));
+            return Err(ragged.unwrap_or(Problem::HeaderOnly));
+        }
         None => {}
     }
     while let Some(record) = records.next()? {
@@ -200,6 +204,8 @@ struct Rows<'a> {
     /// Whether the rows are for training.
     trains: bool,
     style: NumberStyle,
+    /// What stands beside the numbers of the features.
+    signs: Vec<Option<Sign>>,
     dates: Option<DateOrder>,
     features: FeatureCells,
     labels: Vec<String>,
@@ -257,6 +263,16 @@ impl<'a> Rows<'a> {
             }
             (None, None) => FeatureCells::Numbers(Vec::new()),
         };
+        let signs = match (&features, &preparation) {
+            (FeatureCells::Mixed(mixed), Some(preparation)) => {
+                let sign = |(kind, &i): (&Kind, &usize)| match kind {
+                    Kind::Number => layout.sign(i, header, preparation),
+                    _ => None,
+                };
+                mixed.kinds().iter().zip(&selection.features).map(sign).collect()
+            }
+            _ => vec![None; selection.features.len()],
+        };
         let (labels, weights, groups) = (Vec::new(), Vec::new(), Vec::new());
         let kept = selection.keep.iter().map(|_| StringBuilder::new()).collect();
         let (bad, lines, trains) = (HashMap::new(), Lines::default(), options.preparation.is_some());
@@ -267,6 +283,7 @@ impl<'a> Rows<'a> {
             preparation,
             trains,
             style,
+            signs,
             dates: layout.dates,
             features,
             labels,
@@ -325,6 +342,7 @@ impl<'a> Rows<'a> {
         let kept = kept.map(|(&i, cells)| (columns.label_name(i), Arc::new(cells.finish()) as ArrayRef)).collect();
         let kept = kept_columns(kept)?;
         let column = |j: usize| columns.reference(selection.features[j]);
+        let signs = self.signs_of_columns();
         let table = |x| Table {
             feature_names: columns.names_of(&selection.features),
             label_name: selection.label.map(|i| columns.label_name(i)),
@@ -336,6 +354,7 @@ impl<'a> Rows<'a> {
             kept,
             dropped: std::mem::take(&mut self.unlabelled),
             assumed_encoding: self.encoding,
+            signs: signs.clone(),
             ..Table::new(Format::Csv, x)
         };
         match features {
@@ -354,6 +373,14 @@ impl<'a> Rows<'a> {
                 Ok(table(nothing()?).with_done(done))
             }
         }
+    }
+
+    /// The signs with the columns that they were taken off.
+    fn signs_of_columns(&self) -> Vec<(String, String)> {
+        let columns = self.selection.features.iter().zip(&self.signs);
+        let named =
+            columns.filter_map(|(&i, sign)| Some((self.columns.label_name(i), sign.as_ref()?.text().to_string())));
+        named.collect()
     }
 
     fn push(&mut self, record: &ByteRecord) -> Result<(), Problem> {
@@ -419,7 +446,13 @@ impl<'a> Rows<'a> {
                             continue;
                         }
                         (_, None) => Ok(f64::NAN),
-                        (Kind::Number, Some(cell)) => self.style.number(cell),
+                        (Kind::Number, Some(cell)) => match &self.signs[j] {
+                            None => self.style.number(cell),
+                            Some(sign) => match sign.without(cell) {
+                                Some(bare) => self.style.number(&bare),
+                                None => Err(CellProblem::NotANumber { found: short(cell) }),
+                            },
+                        },
                         (Kind::Time, Some(cell)) => {
                             days_in(cell, self.dates).ok_or_else(|| CellProblem::NotADate { found: short(cell) })
                         }

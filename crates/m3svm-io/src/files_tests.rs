@@ -22,7 +22,7 @@ fn fit(folder: &Path, memory: u64) -> Result<Model, String> {
     let mut source = RowFiles::new(files, ReadOptions::default());
     let place = tempfile::tempdir().unwrap();
     let fit = Fit { place: CachePlace { folder: place.path().to_path_buf(), kept_as: None }, memory };
-    let model = fit.of_source(&Spec::default(), &mut source).map_err(|e| e.to_string());
+    let model = fit.of_source(&Spec::default().with_usual_lambda(), &mut source).map_err(|e| e.to_string());
     assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
     model
 }
@@ -39,7 +39,7 @@ fn a_folder_is_one_table_in_memory_or_not() {
     let whole = tempfile::tempdir().unwrap();
     write(whole.path(), "all.csv", &csv(0..200));
     let data = crate::read(&whole.path().join("all.csv"), &ReadOptions::default()).unwrap().into_dataset().unwrap();
-    let expected = Spec::default().fit(&data).unwrap();
+    let expected = Spec::default().with_usual_lambda().fit(&data).unwrap();
     assert_eq!(fit(folder.path(), 1 << 30).unwrap(), expected);
     let streamed = fit(folder.path(), 1000).unwrap();
     assert_eq!(streamed.feature_names(), expected.feature_names());
@@ -144,7 +144,12 @@ fn whoever_asks_to_stop_while_files_are_read_is_heard() {
     write(folder.path(), "a.csv", &csv(0..60));
     let mut source = RowFiles::new(files_of(folder.path()).unwrap(), ReadOptions::default());
     let stop = &mut |_: &m3svm::Progress| ControlFlow::Break(());
-    let stopped = Fit { memory: 0, ..Fit::default() }.of_source_watched(&Spec::default(), &mut source, None, stop);
+    let stopped = Fit { memory: 0, ..Fit::default() }.of_source_watched(
+        &Spec::default().with_usual_lambda(),
+        &mut source,
+        None,
+        stop,
+    );
     assert!(matches!(stopped, Err(SourceError::Fit(m3svm::Error::Interrupted))));
 }
 
@@ -180,7 +185,7 @@ fn mixed(rows: std::ops::Range<usize>) -> String {
 fn fit_with(folder: &Path, memory: u64, preparation: &Preparation) -> (Model, Vec<String>, usize) {
     let options = ReadOptions { preparation: Some(preparation.clone()), ..ReadOptions::default() };
     let mut source = RowFiles::new(files_of(folder).unwrap(), options);
-    let model = Fit { memory, ..Fit::default() }.of_source(&Spec::default(), &mut source).unwrap();
+    let model = Fit { memory, ..Fit::default() }.of_source(&Spec::default().with_usual_lambda(), &mut source).unwrap();
     (model, source.left_out().iter().map(|out| out.column.clone()).collect(), source.dropped())
 }
 
@@ -198,7 +203,7 @@ fn columns_of_every_kind_become_the_same_features_as_in_memory() {
         let table = crate::read(&whole.path().join("all.csv"), &options).unwrap();
         let (left_out, dropped) = (table.left_out.clone(), table.dropped);
         let data = table.without_columns().into_dataset().unwrap();
-        let expected = Spec::default().fit(&data).unwrap();
+        let expected = Spec::default().with_usual_lambda().fit(&data).unwrap();
         for memory in [1 << 30, 2000] {
             let (found, out, gone) = fit_with(folder.path(), memory, &preparation);
             assert_eq!(found.preprocessor(), expected.preprocessor(), "{missing:?}");

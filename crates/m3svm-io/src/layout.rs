@@ -1,5 +1,7 @@
 //! How a delimited text file is laid out, found out from its start: delimiter, names of columns, signs of numbers, and what columns hold.
 
+use std::borrow::Cow;
+
 use ::csv::{ByteRecord, ReaderBuilder};
 use encoding_rs::{Encoding, WINDOWS_1252};
 use m3svm::{Kind, Preparation};
@@ -8,6 +10,7 @@ use crate::columns::LABEL_NAMES;
 use crate::compression::{HEAD, Input};
 use crate::error::Problem;
 use crate::options::{Column, ReadOptions};
+use crate::sign::Sign;
 use crate::value::{DateOrder, NumberStyle, days_in};
 
 /// Rows of the start that are looked at.
@@ -126,6 +129,9 @@ impl Layout {
         // Cells with a comma that are numbers in some way.
         let (mut as_decimal, mut as_thousands, mut as_both, mut as_points) = (0, 0, 0, 0);
         for cell in self.sample.iter().skip(1).flatten().filter_map(|cell| str::from_utf8(cell).ok()) {
+            // A sign beside the number says nothing about how it is written.
+            let bare = Sign::of(cell).and_then(|sign| sign.without(cell)).unwrap_or(Cow::Borrowed(cell));
+            let cell = bare.as_ref();
             let is = |style: NumberStyle| style.number(cell).is_ok();
             match (cell.contains(','), cell.contains('.')) {
                 (true, true) if is(commas) => as_thousands += 1,
@@ -201,10 +207,15 @@ impl Layout {
         self.numbers_as_names(first)
     }
 
-    /// Whether the first line is of one cell that begins like a remark, above others of more cells.
-    pub(crate) fn begins_with_remark(&self) -> bool {
-        let remark = |row: &ByteRecord| row.len() == 1 && row[0].starts_with(b"#");
-        self.sample.first().is_some_and(remark) && self.rows().any(|row| row.len() > 1)
+    /// What is to be said of a first line of one cell above others of more.
+    pub(crate) fn remark(&self) -> Option<&'static str> {
+        let first = self.sample.first().filter(|row| row.len() == 1 && self.rows().any(|row| row.len() > 1))?;
+        Some(match first[0].starts_with(b"#") {
+            true => "this may be a remark, since later lines have more cells; --comment '#' leaves out such lines",
+            false => {
+                "this line has 1 cell and later ones have more: names of columns have to be in the first line, so leave out titles above them"
+            }
+        })
     }
 
     fn rows(&self) -> impl Iterator<Item = &ByteRecord> {
@@ -255,14 +266,24 @@ impl Layout {
         (looks.iter().map(kind).collect(), looks.iter().map(|look| look.present == 0).collect())
     }
 
+    /// The sign that stands beside all numbers of a column, as far as the start of the file says.
+    pub(crate) fn sign(&self, j: usize, header: bool, preparation: &Preparation) -> Option<Sign> {
+        let cells = self.sample.iter().skip(usize::from(header)).filter_map(|row| str::from_utf8(row.get(j)?).ok());
+        let mut given = cells.filter(|cell| !preparation.is_missing(cell)).peekable();
+        let sign = Sign::of(given.peek()?)?;
+        let number = |cell: &str| sign.without(cell).is_some_and(|bare| self.style.number(&bare).is_ok());
+        given.all(number).then_some(sign)
+    }
+
     fn look(&self, j: usize, header: bool, preparation: &Preparation) -> Look {
         let mut look = Look::default();
+        let sign = self.sign(j, header, preparation);
         for cell in self.sample.iter().skip(usize::from(header)).filter_map(|row| str::from_utf8(row.get(j)?).ok()) {
             if preparation.is_missing(cell) {
                 continue;
             }
             look.present += 1;
-            look.numbers += usize::from(self.style.number(cell).is_ok() || infinite(cell));
+            look.numbers += usize::from(sign.is_some() || self.style.number(cell).is_ok() || infinite(cell));
             look.times += usize::from(days_in(cell, self.dates).is_some());
         }
         look

@@ -35,6 +35,7 @@ mod options;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod parts;
+mod sign;
 mod sparse;
 mod table;
 mod value;

@@ -49,6 +49,8 @@ pub struct Table {
     pub applied: Vec<Applied>,
     /// The encoding that text was read in because it is not UTF-8 and nobody has said what it is.
     pub assumed_encoding: Option<&'static str>,
+    /// Columns of numbers with a sign beside all of them, such as `%` or `€`, which was taken off.
+    pub signs: Vec<(String, String)>,
     /// Rows with gaps that were left out.
     pub dropped: usize,
     /// What is still to be done to the columns, if they are as they were.
@@ -78,6 +80,7 @@ impl Table {
             left_out: Vec::new(),
             applied: Vec::new(),
             assumed_encoding: None,
+            signs: Vec::new(),
             dropped: 0,
             to_prepare: None,
             before: 0,

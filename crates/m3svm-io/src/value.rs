@@ -80,12 +80,22 @@ impl Default for NumberStyle {
 impl NumberStyle {
     /// The finite number in a cell.
     pub(crate) fn number(self, cell: &str) -> Result<f64, CellProblem> {
-        if self == Self::default() {
-            return number(cell);
-        }
-        match self.plain(cell.trim()) {
-            Some(plain) => number(&plain),
-            None => Err(CellProblem::NotANumber { found: short(cell.trim()) }),
+        let found = match self == Self::default() {
+            true => number(cell),
+            false => match self.plain(cell.trim()) {
+                Some(plain) => number(&plain),
+                None => Err(CellProblem::NotANumber { found: short(cell.trim()) }),
+            },
+        };
+        match found {
+            // Groups of three digits with spaces between them can be nothing else.
+            Err(CellProblem::NotANumber { .. }) if self.thousands.is_none() => {
+                match grouped(cell.trim()).map(|joined| self.number(&joined)) {
+                    Some(Ok(value)) => Ok(value),
+                    _ => found,
+                }
+            }
+            found => found,
         }
     }
 
@@ -119,6 +129,20 @@ impl NumberStyle {
     }
 }
 
+/// A number such as 1 234,5 without the spaces; `None` where they do not stand between groups of three digits.
+fn grouped(cell: &str) -> Option<String> {
+    let is_space = |c: char| matches!(c, ' ' | '\u{a0}' | '\u{202f}' | '\u{2009}');
+    let end = cell.rfind(is_space)?;
+    let whole = cell.find(['.', ',']).unwrap_or(cell.len());
+    if end > whole {
+        return None;
+    }
+    let mut groups = cell[..whole].trim_start_matches(['+', '-']).split(is_space);
+    let digits = |group: &str| group.bytes().all(|b| b.is_ascii_digit());
+    let first = groups.next().is_some_and(|group| (1..=3).contains(&group.len()) && digits(group));
+    (first && groups.all(|group| group.len() == 3 && digits(group))).then(|| cell.replace(is_space, ""))
+}
+
 /// Milliseconds of a day.
 const DAY: f64 = 86_400_000.0;
 
@@ -132,6 +156,7 @@ pub(crate) fn days(cell: &str) -> Option<f64> {
         bytes if bytes.len() < 8 => return None,
         [a, b, c, d, b'-', ..] if digits(&[*a, *b, *c, *d]) => Cow::Borrowed(cell),
         [a, b, c, d, b'/', ..] if digits(&[*a, *b, *c, *d]) => Cow::Owned(cell.replace('/', "-")),
+        bytes if bytes.len() <= 30 && bytes.iter().any(u8::is_ascii_alphabetic) => Cow::Owned(named_month(cell)?),
         bytes if bytes[..3].contains(&b'.') => Cow::Owned(years_first(cell, '.', DateOrder::DayFirst)?),
         _ => return None,
     };
@@ -142,6 +167,48 @@ pub(crate) fn days(cell: &str) -> Option<f64> {
     // Without seconds, as spreadsheets write it.
     let whole = if cell.len() == 16 { format!("{cell}:00") } else { cell.to_string() };
     TimestampMillisecondType::parse(&whole).map(|ms| ms as f64 / DAY)
+}
+
+/// English names of months; three letters are enough.
+const MONTHS: [&str; 12] = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+];
+
+/// 21-Mar-2021, 21 March 2021 and March 21, 2021 as 2021-03-21, with a time behind it if there is one.
+fn named_month(cell: &str) -> Option<String> {
+    let (date, time) = match cell.rsplit_once(' ') {
+        Some((date, time)) if time.contains(':') => (date, format!(" {time}")),
+        _ => (cell, String::new()),
+    };
+    let mut parts = date.split(['-', ' ', ',', '/', '.']).filter(|part| !part.is_empty());
+    let (first, second, year) = (parts.next()?, parts.next()?, parts.next()?);
+    let month = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        let is =
+            |month: &&str| name.len() >= 3 && (month.starts_with(&name) || name == "sept" && *month == "september");
+        MONTHS.iter().position(is).map(|at| at + 1)
+    };
+    let (day, month) = match (month(first), month(second)) {
+        (None, Some(month)) => (first, month),
+        (Some(month), None) => (second, month),
+        _ => return None,
+    };
+    let number = |part: &str, most: usize| (1..=most).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
+    if parts.next().is_some() || !number(day, 2) || year.len() != 4 || !number(year, 4) {
+        return None;
+    }
+    Some(format!("{year}-{month:02}-{day:0>2}{time}"))
 }
 
 /// In what order day and month stand in dates with slashes.
@@ -273,6 +340,16 @@ mod tests {
         assert!(style(b',', None).number("39.1").is_err());
         assert_eq!(style(b'.', Some(b',')).number("12,345.5"), Ok(12345.5));
         assert_eq!(style(b'.', Some(b'\'')).number("12'345"), Ok(12345.0));
+        // Spaces, also those that do not break.
+        for (cell, value) in
+            [("1 234,5", 1234.5), ("-12\u{a0}345", -12345.0), ("1\u{202f}234\u{202f}567,25", 1_234_567.25)]
+        {
+            assert_eq!(style(b',', None).number(cell), Ok(value), "{cell}");
+        }
+        assert_eq!(NumberStyle::default().number("12 345.5"), Ok(12345.5));
+        for bad in ["12 34", "1234 567", "1 2345", "12 345 a", "1,5 234", "1 234.5"] {
+            assert!(style(b',', None).number(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]
@@ -284,6 +361,15 @@ mod tests {
             assert_eq!(days(ten), Some(10.0), "{ten}");
         }
         assert_eq!(days("2.1.1970 12:00"), Some(1.5));
+        for ten in ["11-Jan-1970", "11 January 1970", "Jan 11, 1970", "January 11 1970", "11/jan/1970", "11. Jan. 1970"]
+        {
+            assert_eq!(days(ten), Some(10.0), "{ten}");
+        }
+        assert_eq!(days("02-Jan-1970 12:00"), Some(1.5));
+        for no in ["11-Jan-70", "Jan 1970", "11-Foo-1970", "32-Jan-1970", "Jan Feb 1970", "11-Ja-1970", "room 12 1970"]
+        {
+            assert_eq!(days(no), None, "{no}");
+        }
         assert_eq!(days("1970/01/02 12:00:00"), Some(1.5));
         for no in
             ["11.13.1970", "1.2.3.1970", "10.0.0.1", "1234.5678", "12.345678", "3/4/2021", "11.01.70", "31.04.2021"]

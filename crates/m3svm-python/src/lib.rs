@@ -55,6 +55,8 @@ mod _core {
     #[pymodule_export]
     use crate::training::fit_batch;
     #[pymodule_export]
+    use crate::training::further;
+    #[pymodule_export]
     use crate::training::grid;
     #[pymodule_export]
     use crate::training::search;
@@ -65,5 +67,5 @@ mod _core {
 
     /// What this module and the Python files agree on; see `python/m3svm/_border.py`, where it is written too.
     #[pymodule_export]
-    const BORDER: u32 = 7;
+    const BORDER: u32 = 8;
 }

@@ -21,6 +21,11 @@ pub(crate) type PassingStep = (usize, f64, Option<f64>, Option<usize>, Option<f6
 /// Those of all steps.
 pub(crate) type Trace = Vec<Step>;
 
+/// Folds, rows, rows that took part and fits of a choice of λ.
+type Counts = (usize, usize, usize, usize);
+/// A value of λ with its folds, accuracy and log-loss.
+pub(crate) type TriedLam = (f64, usize, f64, f64);
+
 /// A trained linear classifier, with the way it took if it was trained here. Immutable; its pickle is its model file and that way.
 #[pyclass(frozen, name = "Model", module = "m3svm._core")]
 pub(crate) struct PyModel(Model, Trace);
@@ -210,6 +215,21 @@ impl PyModel {
     #[getter]
     fn iterations(&self) -> usize {
         self.0.training().iterations
+    }
+
+    /// Evaluations of the loss over all rows.
+    #[getter]
+    fn evaluations(&self) -> usize {
+        self.0.training().evaluations
+    }
+
+    /// How λ was chosen from the data: folds, rows, rows that took part, fits, evaluations of the loss in units of all rows, and for
+    /// every value that was tried λ, folds, accuracy and log-loss. `None` if it was given.
+    #[getter]
+    fn lambda_choice(&self) -> Option<(Counts, f64, List<TriedLam>)> {
+        let choice = self.0.training().lambda.as_ref()?;
+        let tried = choice.tried.iter().map(|it| (it.lambda, it.folds, it.accuracy, it.log_loss)).collect();
+        Some(((choice.folds, choice.rows, choice.used, choice.fits), choice.evaluations, Typed(tried)))
     }
 
     /// How often all rows were asked or read, where they were not in memory at once.

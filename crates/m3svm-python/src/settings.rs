@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use m3svm::penalty::Norm;
+use m3svm::penalty::{AUTO, Norm};
 use m3svm::{AnyPenalty, AnySolver, ClassWeight, Gamma, Kernel, Method, Parameters, Scaling, Spec};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -16,10 +16,10 @@ pub(crate) fn methods() -> Vec<&'static str> {
     Method::ALL.map(Method::name).to_vec()
 }
 
-/// The settings of a method that the library takes where none are given.
+/// The settings of a method that the library takes where none are given, with one λ for all data.
 #[pyfunction]
 pub(crate) fn default_settings<'py>(py: Python<'py>, method: &str) -> PyResult<Settings<'py>> {
-    to_dict(py, &named("method", Method::ALL.map(|m| (m.name(), m)), method)?.spec())
+    to_dict(py, &named("method", Method::ALL.map(|m| (m.name(), m)), method)?.spec().with_usual_lambda())
 }
 
 /// The spec that a dictionary of settings describes. What it leaves out keeps the method's default.
@@ -28,7 +28,7 @@ pub(crate) fn from_dict(Typed(settings): &Settings<'_>) -> PyResult<Spec> {
         Some(name) => name.extract()?,
         None => return Err(invalid("settings need a `method`")),
     };
-    let mut spec = named("method", Method::ALL.map(|m| (m.name(), m)), &method)?.spec();
+    let mut spec = named("method", Method::ALL.map(|m| (m.name(), m)), &method)?.spec().with_usual_lambda();
     // What belongs to a kernel is said to the kernel that is meant, whatever comes first.
     if let Some(name) = settings.get_item("kernel")? {
         spec.kernel = kernel(&typed::<String>("kernel", &name)?)?;
@@ -45,7 +45,7 @@ fn apply(spec: &mut Spec, method: &str, key: &str, value: &Bound<'_, PyAny>) -> 
     let no_such_setting = || Err(invalid(format!("`{key}` is not a setting of the method {method}")));
     match key {
         "method" => {}
-        "lam" if spec.penalty.lambda().is_some() => spec.penalty = spec.penalty.with_lambda(typed(key, value)?),
+        "lam" if spec.penalty.lambda().is_some() => spec.penalty = spec.penalty.with_lambda(lambda(value)?),
         "l1_ratio" if spec.penalty.l1_ratio().is_some() => {
             spec.penalty = spec.penalty.with_l1_ratio(typed(key, value)?);
         }
@@ -104,7 +104,10 @@ pub(crate) fn to_dict<'py>(py: Python<'py>, spec: &Spec) -> PyResult<Settings<'p
     let dict = PyDict::new(py);
     dict.set_item("method", method.name())?;
     if let Some(lambda) = spec.penalty.lambda() {
-        dict.set_item("lam", lambda)?;
+        match spec.penalty.is_auto() {
+            true => dict.set_item("lam", AUTO_NAME)?,
+            false => dict.set_item("lam", lambda)?,
+        }
     }
     if let Some(l1_ratio) = spec.penalty.l1_ratio() {
         dict.set_item("l1_ratio", l1_ratio)?;
@@ -167,6 +170,7 @@ fn numbers(dict: &Bound<'_, PyDict>, owner: &impl Parameters, but: &str) -> PyRe
 
 const NORMS: [(&str, Norm); 2] = [("l2", Norm::L2), ("l1", Norm::L1)];
 const BALANCED: &str = "balanced";
+const AUTO_NAME: &str = "auto";
 
 /// The kernel of a name, with its default settings.
 fn kernel(name: &str) -> PyResult<Kernel> {
@@ -174,6 +178,17 @@ fn kernel(name: &str) -> PyResult<Kernel> {
         let names: Vec<&str> = Kernel::ALL.iter().map(|kernel| kernel.name()).collect();
         invalid(format!("`kernel` must be one of {}, found {name:?}", names.join(", ")))
     })
+}
+
+/// A number, or that it is to be chosen from the data.
+fn lambda(value: &Bound<'_, PyAny>) -> PyResult<f64> {
+    let Ok(name) = value.cast::<PyString>() else { return typed("lam", value) };
+    let name = name.to_cow()?;
+    if name == AUTO_NAME {
+        Ok(AUTO)
+    } else {
+        Err(invalid(format!("`lam` must be \"auto\" or a number, found {name:?}")))
+    }
 }
 
 /// A number, or the name of how it is found.

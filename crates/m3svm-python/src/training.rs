@@ -1,6 +1,6 @@
 //! Training from Python, and the choice of λ and p before it.
 
-use m3svm::select::{Fold, GridValues, Outcome, Rule, Search, Setting};
+use m3svm::select::{Fold, Grid, GridValues, Outcome, Rule, Search, Setting};
 use m3svm::solver::AdamState;
 use m3svm::{Dataset, Progress};
 use numpy::PyArray1;
@@ -193,16 +193,27 @@ pub(crate) fn search<'py>(
     Ok(outcome.result?.outcomes.into_iter().map(|o| (o.setting.lambda, o.setting.p, o.scores)).collect())
 }
 
+/// The values of λ and p to try next, after some of the usual ones: those beyond the end where the best λ is.
+#[pyfunction]
+pub(crate) fn further(tried: List<Tried>) -> Vec<Pair> {
+    let further = Grid { extends: true, ..Grid::default() }.further(&outcomes(tried));
+    further.into_iter().map(|setting| (setting.lambda, setting.p)).collect()
+}
+
 /// The position of the setting that a rule chooses, by its scores on every split, of which more is better.
 #[pyfunction]
 pub(crate) fn choose(tried: List<Tried>, rule: &str) -> PyResult<usize> {
+    named("rule", RULES, rule)?.choose(&outcomes(tried)).ok_or_else(|| invalid("there is no setting to choose"))
+}
+
+fn outcomes(tried: List<Tried>) -> Vec<Outcome> {
     let outcome = |(lambda, p, scores)| Outcome::of_scores(Setting { lambda, p, gamma: None }, scores);
-    let outcomes: Vec<Outcome> = tried.0.into_iter().map(outcome).collect();
-    named("rule", RULES, rule)?.choose(&outcomes).ok_or_else(|| invalid("there is no setting to choose"))
+    tried.0.into_iter().map(outcome).collect()
 }
 
 fn search_over(settings: &Settings<'_>, lams: Option<List<f64>>, ps: Option<List<f64>>) -> PyResult<Search> {
     let mut search = Search::new(from_dict(settings)?);
+    search.grid.extends = lams.is_none();
     let values = |given: Option<List<f64>>, usual| given.map_or(Ok(usual), |Typed(v)| GridValues::new(v).map(Some));
     search.grid.lambdas = values(lams, search.grid.lambdas).map_err(exception)?;
     search.grid.ps = values(ps, search.grid.ps).map_err(exception)?;

@@ -14,7 +14,7 @@ use pyo3::{BoundObject, type_hint_identifier, type_hint_subscript};
 
 use crate::frame::FrameColumn;
 use crate::matrix::Matrix;
-use crate::model::{PassingStep, Step};
+use crate::model::{PassingStep, Step, TriedLam};
 use crate::training::Tried;
 
 /// Numbers that come from Python.
@@ -131,6 +131,10 @@ impl PythonType for PreparationDict<'_> {
 /// Arrays and pairs.
 impl PythonType for FrameColumn<'_> {
     const NAME: PyStaticExpr = type_hint_identifier!("typing", "Any");
+}
+
+impl PythonType for TriedLam {
+    const NAME: PyStaticExpr = Self::OUTPUT_TYPE;
 }
 
 impl PythonType for Tried {

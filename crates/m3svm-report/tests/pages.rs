@@ -72,7 +72,7 @@ fn every_text_is_escaped() {
 
 #[test]
 fn a_page_asks_for_nothing_and_runs_nothing() {
-    let html = page(&data(3, |k| format!("class {k}")), Spec::default());
+    let html = page(&data(3, |k| format!("class {k}")), Spec::default().with_usual_lambda());
     assert!(html.contains("content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\""));
     let outside = html.replace("http://www.w3.org/2000/svg", "");
     for forbidden in ["http:", "https:", "//", "url(", "@import", "<script", "<iframe", "onload", "src=\""] {
@@ -82,7 +82,10 @@ fn a_page_asks_for_nothing_and_runs_nothing() {
 
 #[test]
 fn a_model_fills_a_page() {
-    let html = page(&data(3, |k| if k == 0 { NASTY.into() } else { format!("class {k}") }), Spec::default());
+    let html = page(
+        &data(3, |k| if k == 0 { NASTY.into() } else { format!("class {k}") }),
+        Spec::default().with_usual_lambda(),
+    );
     parsed(&html);
     assert_eq!(html.matches("<figure>").count(), 3, "margins, confusion, convergence");
     for part in [
@@ -104,7 +107,7 @@ fn a_model_fills_a_page() {
 #[test]
 fn the_margins_on_the_page_are_those_of_the_model() {
     let data = data(3, |k| format!("class {k}"));
-    let (model, ..) = fitted(&data, Spec::default());
+    let (model, ..) = fitted(&data, Spec::default().with_usual_lambda());
     let html = model_sections(Report::new("m"), &model).to_html();
     for k in 0..3 {
         for l in (0..3).filter(|l| *l != k) {
@@ -125,7 +128,7 @@ fn places(value: f64) -> usize {
 
 #[test]
 fn many_classes_get_tables_and_smaller_maps() {
-    let spec = Spec { tol: 1e-2, ..Spec::default() };
+    let spec = Spec { tol: 1e-2, ..Spec::default().with_usual_lambda() };
     let html = page(&data(45, |k| format!("class {k}")), spec.clone());
     assert!(html.contains("Smallest of the 990 margins"));
     assert!(!html.contains("slanted"));
@@ -143,7 +146,7 @@ fn every_scheme_has_its_own_margin() {
     for (scheme, formula) in
         [(Scheme::Joint, "is 2/‖wₖ"), (Scheme::OneVsRest, "is 4/‖wₖ"), (Scheme::OneVsOne, "is 2/‖wₖₗ‖")]
     {
-        let html = page(&data, Spec { scheme, ..Spec::default() });
+        let html = page(&data, Spec { scheme, ..Spec::default().with_usual_lambda() });
         parsed(&html);
         assert!(html.contains(formula), "{scheme:?}");
         assert_eq!(html.contains("3 of two classes"), scheme != Scheme::Joint);
@@ -153,7 +156,10 @@ fn every_scheme_has_its_own_margin() {
 #[test]
 fn without_a_bound_the_page_says_so() {
     use m3svm::penalty::{Norm, Pairwise};
-    let spec = Spec { penalty: m3svm::AnyPenalty::Pairwise(Pairwise::new(Norm::L2, 1e-3, 0.5)), ..Spec::default() };
+    let spec = Spec {
+        penalty: m3svm::AnyPenalty::Pairwise(Pairwise::new(Norm::L2, 1e-3, 0.5)),
+        ..Spec::default().with_usual_lambda()
+    };
     let html = page(&data(3, |k| format!("class {k}")), spec);
     assert!(html.contains("This is a local optimum") && html.contains("there is no lower bound"));
     assert!(!html.contains("relative gap"));
@@ -162,7 +168,7 @@ fn without_a_bound_the_page_says_so() {
 #[test]
 fn long_traces_are_thinned_and_end_with_the_certificate() {
     let adam = m3svm::AnySolver::Adam(m3svm::solver::Adam::default());
-    let spec = Spec { solver: adam, max_iter: Some(5000), tol: 1e-300, ..Spec::default() };
+    let spec = Spec { solver: adam, max_iter: Some(5000), tol: 1e-300, ..Spec::default().with_usual_lambda() };
     let (model, _, steps) = fitted(&data(2, |k| format!("class {k}")), spec);
     assert!(steps.len() >= 4999);
     let html = convergence_section(Report::new("long"), &model, &steps).to_html();

@@ -35,7 +35,8 @@ pub(crate) fn run(plan: &Plan, output: &Output, parts: &Parts, listener: &Listen
     let (mut records, mut settings, mut shown) = (Vec::new(), Vec::new(), 0);
     for found in available(plan, listener, sets) {
         let (set, loaded) = found?;
-        let spec = Spec { loss: AnyLoss::Softmax(Softmax {}), seed: plan.seed, ..Method::Ovo.spec() };
+        let spec =
+            Spec { loss: AnyLoss::Softmax(Softmax {}), seed: plan.seed, ..Method::Ovo.spec().with_usual_lambda() };
         let made_with = json!({"spec": spec, "folds": FOLDS, "seed": plan.seed, "file": loaded.checksum});
         let part = format!("confusion-{}", set.key());
         let made = parts.part(&part, &made_with, listener, || predict(&spec, &loaded, plan.seed, listener))?;

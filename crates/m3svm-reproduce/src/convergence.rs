@@ -78,7 +78,7 @@ fn curves(paper: &PaperSet, loaded: &Loaded, listener: &Listener<'_>) -> Result<
         scaling: Scaling::None,
         solver: AnySolver::Newton(Newton {}),
         tol: TOLERANCE,
-        ..Spec::default()
+        ..Spec::default().with_usual_lambda()
     };
     let (newton, lower_bound) = newton(&spec, &train, &test, listener)?;
     Ok(Curves { adam: adam.collect(), newton, lower_bound })

@@ -197,7 +197,7 @@ fn fair_powers(job: &Job<'_>) -> Result<Option<Curve>> {
     let repeats = job.plan.repeats.unwrap_or(job.paper.repeats);
     let spec = |p: &f64| {
         let penalty = AnyPenalty::Pairwise(Pairwise::new(Norm::L2, 1e-3, *p));
-        Spec { penalty, seed: job.plan.seed, tol: job.paper.tol, ..Method::M3svm.spec() }
+        Spec { penalty, seed: job.plan.seed, tol: job.paper.tol, ..Method::M3svm.spec().with_usual_lambda() }
     };
     let mut comparison = Comparison { repeats, seed: job.plan.seed, ..Comparison::new(POWERS.iter().map(spec)) };
     for (search, p) in comparison.searches.iter_mut().zip(POWERS) {
@@ -214,8 +214,9 @@ fn fair_powers(job: &Job<'_>) -> Result<Option<Curve>> {
 /// Nothing is chosen here, so plain folds are fair.
 fn fair_strengths(job: &Job<'_>) -> Result<Option<Curve>> {
     let repeats = job.plan.repeats.unwrap_or(job.paper.repeats);
-    let spec = Spec { seed: job.plan.seed, ..Method::M3svm.spec() };
+    let spec = Spec { seed: job.plan.seed, ..Method::M3svm.spec().with_usual_lambda() };
     let grid = Grid {
+        extends: false,
         lambdas: Some(GridValues::new(STRENGTHS.to_vec())?),
         ps: Some(GridValues::new(vec![POWER])?),
         ..Grid::default()

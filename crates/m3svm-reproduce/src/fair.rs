@@ -53,7 +53,7 @@ impl Fair {
         listener: &Listener<'_>,
     ) -> Result<Option<Self>> {
         let methods = methods();
-        let spec = |method: &Method| m3svm::Spec { seed, tol, ..method.spec() };
+        let spec = |method: &Method| m3svm::Spec { seed, tol, ..method.spec().with_usual_lambda() };
         let comparison = Comparison { repeats, seed, ..Comparison::new(methods.iter().map(spec)) };
         let names = methods.iter().map(|method| method.name().into()).collect();
         Self::compare(parts, (&format!("table1-fair-{key}"), loaded), names, &comparison, listener)

@@ -123,7 +123,7 @@ fn separators(
 ) -> Result<(Vec<Separator>, Option<Regions>)> {
     let plane = Features::dense(points.concat(), points.len(), 2)?;
     let flat = Dataset::new(plane, data.y().to_vec(), data.classes().to_vec())?;
-    let model = Spec::fit(&Method::M3svm.spec(), &flat)?;
+    let model = Spec::fit(&Method::M3svm.spec().with_usual_lambda(), &flat)?;
     let c = data.classes().len();
     let (w, b) = model.unscaled();
     let line = |(k, l): (usize, usize)| Separator { a: w[k] - w[l], b: w[c + k] - w[c + l], c: b[l] - b[k] };

@@ -39,14 +39,18 @@ fn main() -> Outcome<()> {
 fn methods() -> Outcome<()> {
     for method in Method::ALL {
         let name = method.name();
-        fit(&format!("{name} small"), &method.spec(), &Made::new(1, 120, 5, 3).dense()?)?;
-        fit(&format!("{name} weighted"), &method.spec(), &Made::new(2, 300, 12, 4).weighted()?)?;
-        let free = Spec { intercept: false, tol: 1e-6, ..method.spec() };
+        fit(&format!("{name} small"), &method.spec().with_usual_lambda(), &Made::new(1, 120, 5, 3).dense()?)?;
+        fit(&format!("{name} weighted"), &method.spec().with_usual_lambda(), &Made::new(2, 300, 12, 4).weighted()?)?;
+        let free = Spec { intercept: false, tol: 1e-6, ..method.spec().with_usual_lambda() };
         fit(&format!("{name} without intercept"), &free, &Made::new(3, 400, 20, 5).dense()?)?;
-        fit(&format!("{name} wide"), &Spec { tol: 1e-6, ..method.spec() }, &Made::new(4, 60, 150, 4).dense()?)?;
+        fit(
+            &format!("{name} wide"),
+            &Spec { tol: 1e-6, ..method.spec().with_usual_lambda() },
+            &Made::new(4, 60, 150, 4).dense()?,
+        )?;
         // Of two classes, the two best are always both.
         if method != Method::Topk {
-            fit(&format!("{name} two classes"), &method.spec(), &Made::new(5, 200, 8, 2).dense()?)?;
+            fit(&format!("{name} two classes"), &method.spec().with_usual_lambda(), &Made::new(5, 200, 8, 2).dense()?)?;
         }
     }
     Ok(())
@@ -56,7 +60,7 @@ fn methods() -> Outcome<()> {
 fn storages() -> Outcome<()> {
     let made = Made::new(11, 6000, 30, 4);
     for method in [Method::M3svm, Method::Cs, Method::Lr, Method::Ovr] {
-        let spec = Spec { tol: 1e-6, ..method.spec() };
+        let spec = Spec { tol: 1e-6, ..method.spec().with_usual_lambda() };
         for (storage, data) in
             [("dense", made.dense()?), ("f32", made.single()?), ("csr", made.csr()?), ("columns", made.by_columns()?)]
         {
@@ -76,14 +80,14 @@ fn systems() -> Outcome<()> {
             [(Method::M3svm, 1e-8), (Method::M3svm, 1e-3), (Method::Cs, 1e-6), (Method::Topk, 1e-4), (Method::Lr, 1e-6)]
         {
             let steps = if d > 200 { 12 } else { 60 };
-            let spec = Spec { tol, max_iter: Some(steps), ..method.spec() };
+            let spec = Spec { tol, max_iter: Some(steps), ..method.spec().with_usual_lambda() };
             fit(&format!("{} {n} x {d}, {c} classes, to {tol:e}", method.name()), &spec, &data)?;
         }
     }
     let uneven = Made::new(31, 1200, 300, 5).with_columns_of_uneven_size();
     fit(
         "m3svm uneven columns",
-        &Spec { scaling: Scaling::None, max_iter: Some(15), ..Spec::default() },
+        &Spec { scaling: Scaling::None, max_iter: Some(15), ..Spec::default().with_usual_lambda() },
         &uneven.dense()?,
     )?;
     Ok(())
@@ -110,7 +114,7 @@ fn penalties() -> Outcome<()> {
             let penalty = AnyPenalty::Pairwise(Pairwise::new(norm, 0.05, p));
             fit(
                 &format!("{name} {norm:?} p {p}"),
-                &Spec { loss, penalty, max_iter: Some(80), ..Spec::default() },
+                &Spec { loss, penalty, max_iter: Some(80), ..Spec::default().with_usual_lambda() },
                 &data,
             )?;
         }
@@ -123,8 +127,12 @@ fn decompositions() -> Outcome<()> {
     for (seed, (n, d, c)) in (50..).zip([(1500, 30, 4), (500, 300, 6), (400, 390, 8), (90, 20, 9), (2500, 120, 5)]) {
         let made = Made::new(seed, n, d, c);
         for method in [Method::Ovr, Method::Ovo] {
-            fit(&format!("{} {n} x {d}", method.name()), &Spec { tol: 1e-6, ..method.spec() }, &made.dense()?)?;
-            let logistic = Spec { loss: AnyLoss::Softmax(Softmax {}), tol: 1e-5, ..method.spec() };
+            fit(
+                &format!("{} {n} x {d}", method.name()),
+                &Spec { tol: 1e-6, ..method.spec().with_usual_lambda() },
+                &made.dense()?,
+            )?;
+            let logistic = Spec { loss: AnyLoss::Softmax(Softmax {}), tol: 1e-5, ..method.spec().with_usual_lambda() };
             fit(
                 &format!("{} {n} x {d} softmax", method.name()),
                 &Spec { max_iter: Some(20), ..logistic },
@@ -133,18 +141,22 @@ fn decompositions() -> Outcome<()> {
         }
     }
     let distances = AnyPenalty::Pairwise(Pairwise::new(Norm::L2, 0.1, 2.0));
-    fit("ovr with distances", &Spec { penalty: distances, ..Method::Ovr.spec() }, &Made::new(56, 200, 10, 3).dense()?)
+    fit(
+        "ovr with distances",
+        &Spec { penalty: distances, ..Method::Ovr.spec().with_usual_lambda() },
+        &Made::new(56, 200, 10, 3).dense()?,
+    )
 }
 
 /// Text-like rows, where descents in the dual come first.
 fn sparse() -> Outcome<()> {
     let text = Made::text(60, 1500, 4000, 6).csr()?;
     for method in [Method::Ovr, Method::Cs, Method::Ww, Method::Msvm] {
-        let spec = Spec { intercept: false, scaling: Scaling::None, tol: 1e-4, ..method.spec() };
+        let spec = Spec { intercept: false, scaling: Scaling::None, tol: 1e-4, ..method.spec().with_usual_lambda() };
         fit(&format!("{} text", method.name()), &spec, &text)?;
     }
     for method in [Method::M3svm, Method::Topk, Method::Lr, Method::Cs, Method::Ovo] {
-        let spec = Spec { scaling: Scaling::None, tol: 1e-4, max_iter: Some(6), ..method.spec() };
+        let spec = Spec { scaling: Scaling::None, tol: 1e-4, max_iter: Some(6), ..method.spec().with_usual_lambda() };
         fit(&format!("{} text with intercept", method.name()), &spec, &text)?;
     }
     Ok(())
@@ -156,7 +168,7 @@ fn lasso() -> Outcome<()> {
         (70..).zip([(150, 10, 3, 1.0), (800, 60, 5, 0.5), (300, 400, 4, 2.0), (2000, 40, 10, 0.05)])
     {
         let penalty = AnyPenalty::Lasso(Lasso { lambda });
-        let spec = Spec { penalty, tol: 1e-6, max_iter: Some(40), ..Method::Smlr.spec() };
+        let spec = Spec { penalty, tol: 1e-6, max_iter: Some(40), ..Method::Smlr.spec().with_usual_lambda() };
         let made = Made::new(seed, n, d, c);
         fit(&format!("lasso {n} x {d}"), &spec, &made.dense()?)?;
         fit(&format!("lasso {n} x {d} csr"), &Spec { scaling: Scaling::MaxAbs, ..spec }, &made.csr()?)?;
@@ -168,7 +180,7 @@ fn lasso() -> Outcome<()> {
 fn starts() -> Outcome<()> {
     let data = Made::new(80, 500, 25, 5).dense()?;
     for method in [Method::M3svm, Method::Ww, Method::Ovr, Method::Lr] {
-        let spec = method.spec();
+        let spec = method.spec().with_usual_lambda();
         let first = spec.fit(&data)?;
         let near =
             Spec { penalty: spec.penalty.with_lambda(2.0 * spec.penalty.lambda().unwrap_or(1.0)), ..spec.clone() };
@@ -191,16 +203,19 @@ fn first_order() -> Outcome<()> {
         ("adam", AnySolver::Adam(Adam::default()), 30),
         ("adam in batches", AnySolver::Adam(adam), 5),
     ] {
-        fit(name, &Spec { solver, max_iter: Some(steps), ..Spec::default() }, &data)?;
+        fit(name, &Spec { solver, max_iter: Some(steps), ..Spec::default().with_usual_lambda() }, &data)?;
     }
     Ok(())
 }
 
 fn search() -> Outcome<()> {
     let data = Made::new(95, 240, 6, 3).dense()?;
-    let found =
-        Search { folds: 3, repeats: 1, ..Search::new(Spec::default()) }
-            .run(&data, None, &Journal::none(), &|_| ControlFlow::Continue(()))?;
+    let found = Search { folds: 3, repeats: 1, ..Search::new(Spec::default().with_usual_lambda()) }.run(
+        &data,
+        None,
+        &Journal::none(),
+        &|_| ControlFlow::Continue(()),
+    )?;
     let means = found.outcomes.iter().map(|it| it.mean);
     say(&format!("search {} fits, {} steps, {:016x}", found.fits, found.iterations, hash(means)));
     Ok(())

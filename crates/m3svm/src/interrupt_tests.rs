@@ -67,19 +67,29 @@ fn data(sparse: bool) -> Dataset<'static> {
 
 fn specs() -> Vec<Spec> {
     let plain = |spec: Spec| Spec { scaling: Scaling::None, tol: 1e-6, ..spec };
-    let mut specs: Vec<Spec> = Method::ALL.into_iter().map(|method| plain(method.spec())).collect();
+    let mut specs: Vec<Spec> = Method::ALL.into_iter().map(|method| plain(method.spec().with_usual_lambda())).collect();
     let ridge = AnyPenalty::Ridge(Ridge { lambda: 0.1 });
     for method in [Method::Ww, Method::Ovr] {
         // What descends row by row on sparse data, and what does not descend at all.
-        specs.push(Spec { intercept: false, penalty: ridge, ..plain(method.spec()) });
-        specs.push(Spec { solver: AnySolver::Newton(Newton {}), penalty: ridge, ..plain(method.spec()) });
+        specs.push(Spec { intercept: false, penalty: ridge, ..plain(method.spec().with_usual_lambda()) });
+        specs.push(Spec {
+            solver: AnySolver::Newton(Newton {}),
+            penalty: ridge,
+            ..plain(method.spec().with_usual_lambda())
+        });
     }
     for method in [Method::Cs, Method::Ww, Method::Ovr] {
         let dual = AnySolver::Dual(DualCoordinate {});
-        specs.push(Spec { solver: dual, intercept: false, penalty: ridge, tol: 1e-3, ..plain(method.spec()) });
+        specs.push(Spec {
+            solver: dual,
+            intercept: false,
+            penalty: ridge,
+            tol: 1e-3,
+            ..plain(method.spec().with_usual_lambda())
+        });
     }
     let lbfgs = AnySolver::Lbfgs(Lbfgs::default());
-    specs.push(Spec { solver: lbfgs, max_iter: Some(60), ..plain(Method::Lr.spec()) });
+    specs.push(Spec { solver: lbfgs, max_iter: Some(60), ..plain(Method::Lr.spec().with_usual_lambda()) });
     specs
 }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::loss::{AnyLoss, PairwiseLogistic, SmoothHinge, Softmax, TopKHinge};
 use crate::parameter::Parameters;
-use crate::penalty::{AnyPenalty, Lasso, Pairwise, PairwiseRidge, Ridge};
+use crate::penalty::{AUTO, AnyPenalty, Lasso, PairwiseRidge, Ridge};
 use crate::scheme::Scheme;
 use crate::spec::Spec;
 
@@ -37,12 +37,6 @@ pub enum Method {
     /// Sparse multinomial logistic regression: softmax with lasso or elastic net, many weights are exactly zero.
     Smlr,
 }
-
-/// The λ of a squared norm that other programs call C = 1.
-const LAMBDA_OF_C_ONE: f64 = 0.5;
-
-/// The same for a sum of absolute values, which nobody halves.
-const LASSO_OF_C_ONE: f64 = 1.0;
 
 impl Method {
     /// All methods.
@@ -94,12 +88,12 @@ impl Method {
         }
     }
 
-    /// The method with its default settings.
+    /// The method with its default settings; λ is to be chosen from the data.
     pub fn spec(self) -> Spec {
         let (hinge, smooth) = (AnyLoss::SmoothHinge(SmoothHinge { delta: 0.0 }), AnyLoss::default());
-        let (softmax, distances) = (AnyLoss::Softmax(Softmax {}), AnyPenalty::Pairwise(Pairwise::default()));
+        let (softmax, distances) = (AnyLoss::Softmax(Softmax {}), AnyPenalty::default().with_lambda(AUTO));
         let top = |k| AnyLoss::TopKHinge(TopKHinge { k, delta: 0.0 });
-        let ridge = AnyPenalty::Ridge(Ridge { lambda: LAMBDA_OF_C_ONE });
+        let ridge = AnyPenalty::Ridge(Ridge { lambda: AUTO });
         let (scheme, loss, penalty) = match self {
             Self::M3svm => (Scheme::Joint, smooth, distances),
             Self::Ism3 => (Scheme::Joint, softmax, distances),
@@ -109,9 +103,9 @@ impl Method {
             Self::Ww => (Scheme::Joint, hinge, ridge),
             Self::Cs => (Scheme::Joint, top(1), ridge),
             Self::Topk => (Scheme::Joint, top(2), ridge),
-            Self::Msvm => (Scheme::Joint, hinge, AnyPenalty::PairwiseRidge(PairwiseRidge { lambda: LAMBDA_OF_C_ONE })),
+            Self::Msvm => (Scheme::Joint, hinge, AnyPenalty::PairwiseRidge(PairwiseRidge { lambda: AUTO })),
             Self::Lr => (Scheme::Joint, softmax, ridge),
-            Self::Smlr => (Scheme::Joint, softmax, AnyPenalty::Lasso(Lasso { lambda: LASSO_OF_C_ONE })),
+            Self::Smlr => (Scheme::Joint, softmax, AnyPenalty::Lasso(Lasso { lambda: AUTO })),
         };
         Spec { scheme, loss, penalty, ..Spec::default() }
     }
@@ -146,7 +140,7 @@ mod tests {
             |l1_ratio| Spec { penalty: Method::Smlr.spec().penalty.with_l1_ratio(l1_ratio), ..Method::Smlr.spec() };
         for l1_ratio in [0.0, 0.3, 1.0] {
             assert_eq!(Method::of(&net(l1_ratio)), Some(Method::Smlr));
-            assert_eq!(net(l1_ratio).penalty.lambda(), Some(LASSO_OF_C_ONE));
+            assert_eq!(net(l1_ratio).penalty.lambda(), Some(AUTO));
         }
         assert_eq!(net(1.0), Method::Smlr.spec());
         assert!(net(f64::NAN).check().is_err());

@@ -21,7 +21,7 @@ fn fit(spec: Spec) -> Model {
 
 fn model() -> Model {
     let max_iter = Some(5);
-    fit(Spec { max_iter, ..Spec::default() })
+    fit(Spec { max_iter, ..Spec::default().with_usual_lambda() })
 }
 
 /// As files were before there were checksums.
@@ -49,7 +49,7 @@ fn edited(bytes: &[u8], edit: impl Fn(String) -> String) -> Vec<u8> {
 fn every_kind_of_model_comes_back_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.m3svm");
-    let spec = Spec { max_iter: Some(3), ..Spec::default() };
+    let spec = Spec { max_iter: Some(3), ..Spec::default().with_usual_lambda() };
     let mut specs: Vec<Spec> = Vec::new();
     for loss in AnyLoss::examples() {
         specs.push(Spec { loss, ..spec.clone() });
@@ -57,7 +57,7 @@ fn every_kind_of_model_comes_back_as_it_was() {
     for penalty in AnyPenalty::examples() {
         specs.push(Spec { penalty, ..spec.clone() });
     }
-    let hinge = crate::Method::Ww.spec();
+    let hinge = crate::Method::Ww.spec().with_usual_lambda();
     let dual = AnySolver::Dual(DualCoordinate {});
     specs.push(Spec { solver: dual, intercept: false, max_iter: Some(3), ..hinge });
     for solver in AnySolver::examples().into_iter().filter(|solver| *solver != dual) {
@@ -115,7 +115,8 @@ fn a_file_that_is_larger_than_memory_is_refused_before_it_is_read() {
     const FEATURES: usize = 1 << 36;
     let x = Features::dense(vec![1.0, 2.0, 3.0, 4.0], 4, 1).unwrap();
     let data = Dataset::from_labels(x, &["a", "b", "a", "b"]).unwrap();
-    let good = Spec { max_iter: Some(1), ..Spec::default() }.fit(&data).unwrap().to_bytes().unwrap();
+    let good =
+        Spec { max_iter: Some(1), ..Spec::default().with_usual_lambda() }.fit(&data).unwrap().to_bytes().unwrap();
     let bytes = edited(&good, |header| {
         let mut tensors: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&header).unwrap();
         let mut at = 0;
@@ -266,7 +267,7 @@ fn the_kind_of_labels_and_the_temperature_come_back() {
     assert!(text.ends_with("`temperature` must be a finite number greater than 0, found 0)"), "{text}");
     assert!(plain.clone().with_label_kind(LabelKind::Boolean).is_err());
     assert!(plain.clone().with_temperature(f64::NAN).is_err());
-    let logistic = fit(crate::Method::Lr.spec());
+    let logistic = fit(crate::Method::Lr.spec().with_usual_lambda());
     assert!(
         logistic
             .with_temperature(1.0)

@@ -20,7 +20,7 @@ use crate::memory;
 use crate::model::{Model, Training};
 use crate::objective::Objective;
 use crate::parameter::Parameters;
-use crate::penalty::{AnyPenalty, Norm, Penalty};
+use crate::penalty::{AUTO, AnyPenalty, Norm, Penalty};
 use crate::plan;
 use crate::reduce::Reduction;
 use crate::risk::Risk;
@@ -81,12 +81,12 @@ pub struct Spec {
 }
 
 impl Default for Spec {
-    /// The paper's choices: smooth hinge, p = 4, λ = 1e-3, ε = 1e-6.
+    /// The paper's choices: smooth hinge, p = 4, ε = 1e-6; but λ is chosen from the data. [`Spec::with_lambda`] sets it.
     fn default() -> Self {
         Self {
             scheme: Scheme::default(),
             loss: AnyLoss::default(),
-            penalty: AnyPenalty::default(),
+            penalty: AnyPenalty::default().with_lambda(AUTO),
             kernel: Kernel::default(),
             rank: None,
             hard_margin: false,
@@ -159,9 +159,6 @@ impl Spec {
         }
         if self.scheme != Scheme::Joint || !self.loss.as_dyn().is_hinge() || self.loss.top_k().is_some() {
             return refuse("another method", "go with the method m3svm");
-        }
-        if self.chooses_lambda() {
-            return refuse("lambda auto", "go without lambda: there is no slack to weigh");
         }
         if !matches!(self.solver, AnySolver::Auto | AnySolver::Newton(_)) {
             return refuse(self.solver.name(), "go with the solver auto or newton");
@@ -268,6 +265,9 @@ impl Spec {
         }
         if self.hard_margin {
             return Err(Error::param("hard-margin", true, "be left out for weights from elsewhere"));
+        }
+        if self.chooses_lambda() {
+            return Err(Error::param("lambda", "auto", "be a number for weights from elsewhere"));
         }
         if !self.kernel.is_linear() {
             return Err(Error::param("kernel", self.kernel.name(), "be linear for weights from elsewhere"));
@@ -524,7 +524,7 @@ mod tests {
     fn weights_from_elsewhere_make_the_model_they_are() {
         let x = vec![1.4, 0.2, 1.3, 0.3, 4.5, 1.5, 4.1, 1.3, 5.9, 2.1, 5.6, 2.4];
         let data = Dataset::from_labels(Features::dense(x, 6, 2).unwrap(), &["a", "a", "b", "b", "c", "c"]).unwrap();
-        let spec = Spec { scaling: Scaling::None, ..Spec::default() };
+        let spec = Spec { scaling: Scaling::None, ..Spec::default().with_usual_lambda() };
         let fitted = spec.fit(&data).unwrap();
         let same = spec.model_at(&data, fitted.weights(), fitted.intercept()).unwrap();
         assert_eq!(same.scores(data.x()).unwrap(), fitted.scores(data.x()).unwrap());
@@ -539,7 +539,7 @@ mod tests {
         assert_eq!(error, "weights: expected 6, found 5");
         let error = spec.model_at(&data, &half, &[0.0, f64::NAN, 0.0]).unwrap_err().to_string();
         assert_eq!(error, "`weights` must be finite, found NaN");
-        let error = Spec::default().model_at(&data, &half, &[0.0; 3]).unwrap_err().to_string();
+        let error = Spec::default().with_usual_lambda().model_at(&data, &half, &[0.0; 3]).unwrap_err().to_string();
         assert!(error.starts_with("`scaling` must be none"), "{error}");
     }
 
@@ -547,7 +547,7 @@ mod tests {
     fn more_weights_than_fit_are_refused_before_anything_is_allocated() {
         let x = Features::csr(vec![0, 1, 2], vec![0, 4_000_000_000], vec![1.0, 1.0], 4_000_000_001).unwrap();
         let data = Dataset::from_labels(x, &["a", "b"]).unwrap();
-        let error = Spec::default().fit(&data).unwrap_err().to_string();
+        let error = Spec::default().with_usual_lambda().fit(&data).unwrap_err().to_string();
         let expected = "the fit of 4000000001 features for 2 scorers needs about 832 GB, and the memory budget is ";
         assert!(error.starts_with(expected), "{error}");
     }

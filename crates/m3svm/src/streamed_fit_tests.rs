@@ -133,7 +133,7 @@ fn every_joint_method_reaches_the_certified_optimum_of_rows_in_memory() {
                 turn += 1;
                 let kind = kinds[turn % kinds.len()];
                 let table = Table::new(220, 4, 4, kind, weighted);
-                let spec = Spec { loss: *loss, penalty, intercept, tol: 1e-7, ..Spec::default() };
+                let spec = Spec { loss: *loss, penalty, intercept, tol: 1e-7, ..Spec::default().with_usual_lambda() };
                 let place = format!("{loss:?} {penalty:?} {kind:?} {intercept} {weighted} {memory}");
                 agree(&place, &spec, &table, memory);
             }
@@ -156,7 +156,7 @@ fn one_against_the_rest_and_class_weights_and_every_scaling_do_so_too() {
                 class_weight: class_weight.clone(),
                 penalty: AnyPenalty::examples()[1],
                 tol: 1e-6,
-                ..Spec::default()
+                ..Spec::default().with_usual_lambda()
             };
             if spec.penalty.as_dyn().for_scorer().is_none() {
                 continue;
@@ -171,7 +171,7 @@ fn conjugate_gradients_and_samples_do_so_too() {
     // So many parameters that no matrix is written out, and so many rows that there is a sample.
     let table = Table::new(2400, 20, 5, SourceKind::Single, false);
     for loss in [AnyLoss::default(), AnyLoss::examples()[1]] {
-        let spec = Spec { loss, tol: 1e-6, ..Spec::default() };
+        let spec = Spec { loss, tol: 1e-6, ..Spec::default().with_usual_lambda() };
         let model = agree(&format!("{loss:?}"), &spec, &table, 1 << 19);
         assert_eq!(model.training().rows, 2400);
     }
@@ -182,7 +182,7 @@ fn conjugate_gradients_and_samples_do_so_too() {
 fn half_a_matrix_in_single_precision_keeps_passes_few() {
     let table = Table::new(1500, 40, 6, SourceKind::Dense, false);
     for method in [Method::M3svm, Method::Ww, Method::Cs, Method::Topk, Method::Lr] {
-        let spec = Spec { tol: 1e-6, ..method.spec() };
+        let spec = Spec { tol: 1e-6, ..method.spec().with_usual_lambda() };
         let passes = |memory| agree(&format!("{method:?} {memory}"), &spec, &table, memory).training().passes.unwrap();
         let packed = passes(400_000);
         // Thousands without it, where hinges are exact.
@@ -204,7 +204,8 @@ fn bits_do_not_depend_on_threads() {
         let bits = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let fit = Fit { memory, ..Fit::default() };
-            let model = pool.install(|| fit.of_source(&Spec::default(), &mut table.batches(70))).unwrap();
+            let model =
+                pool.install(|| fit.of_source(&Spec::default().with_usual_lambda(), &mut table.batches(70))).unwrap();
             assert!(model.training().passes.is_some());
             model.weights().iter().map(|w| w.to_bits()).collect::<Vec<_>>()
         };
@@ -217,9 +218,10 @@ fn bits_do_not_depend_on_threads() {
 fn what_fits_into_memory_is_as_if_it_had_come_at_once() {
     for kind in [SourceKind::Dense, SourceKind::Single, SourceKind::Sparse] {
         let table = Table::new(200, 3, 3, kind, true);
-        let whole = Spec::default().fit(&table.dataset()).unwrap();
-        let model =
-            Fit { memory: 1 << 30, ..Fit::default() }.of_source(&Spec::default(), &mut table.batches(7)).unwrap();
+        let whole = Spec::default().with_usual_lambda().fit(&table.dataset()).unwrap();
+        let model = Fit { memory: 1 << 30, ..Fit::default() }
+            .of_source(&Spec::default().with_usual_lambda(), &mut table.batches(7))
+            .unwrap();
         assert_eq!(model, whole);
     }
 }
@@ -234,13 +236,16 @@ fn an_interrupted_fit_gives_the_best_model_so_far() {
         let watch = &mut |at: &Progress| {
             if !at.inner && at.iteration >= steps { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let model = fit.of_source_watched(&Spec::default(), &mut table.batches(50), None, watch).unwrap();
+        let model =
+            fit.of_source_watched(&Spec::default().with_usual_lambda(), &mut table.batches(50), None, watch).unwrap();
         assert_eq!(model.training().stop, Stop::Interrupted);
         assert!(model.training().iterations <= steps && model.certificate().objective.is_finite());
     }
     // While rows are read there is no model yet.
     let fit = Fit { place: CachePlace { folder: folder.path().to_path_buf(), kept_as: None }, memory: 0 };
-    let error = fit.of_source_watched(&Spec::default(), &mut table.batches(50), None, &mut |_| ControlFlow::Break(()));
+    let error = fit.of_source_watched(&Spec::default().with_usual_lambda(), &mut table.batches(50), None, &mut |_| {
+        ControlFlow::Break(())
+    });
     assert!(matches!(error, Err(Error::Interrupted)));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
@@ -250,13 +255,13 @@ fn what_needs_all_rows_at_hand_is_refused() {
     let table = Table::new(60, 3, 3, SourceKind::Dense, false);
     let fit = Fit { memory: 0, ..Fit::default() };
     let refused = |spec: Spec| fit.of_source(&spec, &mut table.batches(50)).unwrap_err().to_string();
-    let pairs = refused(Spec { scheme: Scheme::OneVsOne, ..Spec::default() });
+    let pairs = refused(Spec { scheme: Scheme::OneVsOne, ..Spec::default().with_usual_lambda() });
     assert_eq!(
         pairs,
         "the solver of rows on disk cannot minimise a problem for every pair of classes; train all classes jointly, or take more memory"
     );
     let solver = AnySolver::Lbfgs(crate::solver::Lbfgs::default());
-    assert!(refused(Spec { solver, ..Spec::default() }).contains("by other means than Newton's"));
+    assert!(refused(Spec { solver, ..Spec::default().with_usual_lambda() }).contains("by other means than Newton's"));
 }
 
 #[test]
@@ -264,8 +269,10 @@ fn a_warm_start_is_taken_from_a_model() {
     let table = Table::new(400, 4, 4, SourceKind::Dense, false);
     let fit = Fit { memory: 1 << 12, ..Fit::default() };
     let go_on = &mut |_: &Progress| ControlFlow::Continue(());
-    let first = fit.of_source(&Spec::default(), &mut table.batches(50)).unwrap();
-    let again = fit.of_source_watched(&Spec::default(), &mut table.batches(50), Some(&first), go_on).unwrap();
+    let first = fit.of_source(&Spec::default().with_usual_lambda(), &mut table.batches(50)).unwrap();
+    let again = fit
+        .of_source_watched(&Spec::default().with_usual_lambda(), &mut table.batches(50), Some(&first), go_on)
+        .unwrap();
     assert!(again.training().iterations <= 2, "{:?}", again.training());
 }
 
@@ -275,13 +282,14 @@ fn a_search_over_rows_on_disk_chooses_as_one_in_memory() {
     use crate::select::{GridValues, Journal, Search};
 
     for (spec, kind, weighted, criterion) in [
-        (crate::Method::Lr.spec(), SourceKind::Dense, true, Criterion::LogLoss),
-        (Spec::default(), SourceKind::Sparse, false, Criterion::Balanced),
-        (crate::Method::Ovr.spec(), SourceKind::Single, true, Criterion::Accuracy),
+        (crate::Method::Lr.spec().with_usual_lambda(), SourceKind::Dense, true, Criterion::LogLoss),
+        (Spec::default().with_usual_lambda(), SourceKind::Sparse, false, Criterion::Balanced),
+        (crate::Method::Ovr.spec().with_usual_lambda(), SourceKind::Single, true, Criterion::Accuracy),
     ] {
         let place = format!("{:?} {kind:?}", spec.loss);
         let table = Table::new(400, 4, 3, kind, weighted);
         let mut search = Search { folds: 3, repeats: 2, discard: false, tol: 1e-7, criterion, ..Search::new(spec) };
+        search.grid.extends = false;
         search.grid.lambdas = Some(GridValues::new(vec![1e-3, 1.0, 300.0]).unwrap());
         search.grid.ps = search.grid.ps.is_some().then(|| GridValues::new(vec![2.0, 4.0]).unwrap());
         let go_on = &|_: &crate::select::SearchProgress| ControlFlow::Continue(());
@@ -322,7 +330,7 @@ fn numbers_that_are_texts_keep_the_order_of_texts() {
         let rows = gatherer.finish(crate::AboutRows { text_labels: true, ..crate::AboutRows::default() }).unwrap();
         assert_eq!((rows.classes(), rows.rows(), rows.features()), (&["10", "2", "9"].map(String::from)[..], 300, 1));
         let go_on = &mut |_: &Progress| ControlFlow::Continue(());
-        let model = fit.of_rows(&Spec::default(), rows, None, go_on).unwrap();
+        let model = fit.of_rows(&Spec::default().with_usual_lambda(), rows, None, go_on).unwrap();
         assert_eq!(model.classes(), ["10", "2", "9"]);
         assert_eq!(model.predict(&Features::dense(vec![9.0, 10.0, 2.0], 3, 1).unwrap()).unwrap(), [2, 0, 1]);
     }

@@ -169,22 +169,22 @@ fn data(named: bool) -> Dataset<'static> {
 fn models() -> Vec<(&'static str, Vec<u8>)> {
     let of = |spec: Spec, named| spec.fit(&data(named)).unwrap().to_bytes().unwrap();
     let weights = [("first".to_string(), 2.0), ("2".to_string(), 0.5)];
-    let weighted = Spec { class_weight: ClassWeight::Each(weights.into()), ..Spec::default() };
-    let one_vs_one = Spec { scheme: Scheme::OneVsOne, ..Method::Ovo.spec() };
-    let rbf = Spec { kernel: Kernel::Rbf { gamma: Gamma::Scale }, ..Method::Ww.spec() };
+    let weighted = Spec { class_weight: ClassWeight::Each(weights.into()), ..Spec::default().with_usual_lambda() };
+    let one_vs_one = Spec { scheme: Scheme::OneVsOne, ..Method::Ovo.spec().with_usual_lambda() };
+    let rbf = Spec { kernel: Kernel::Rbf { gamma: Gamma::Scale }, ..Method::Ww.spec().with_usual_lambda() };
     let kernel = Kernel::Polynomial { degree: 2, gamma: Gamma::Auto, coef0: 1.0 };
-    let cut = Spec { kernel, rank: Some(3), ..Method::Cs.spec() };
+    let cut = Spec { kernel, rank: Some(3), ..Method::Cs.spec().with_usual_lambda() };
     vec![
         ("rbf", of(rbf.clone(), true)),
         ("cut", of(cut, false)),
         ("precomputed", precomputed()),
-        ("prepared", prepared(Method::Lr.spec())),
+        ("prepared", prepared(Method::Lr.spec().with_usual_lambda())),
         ("prepared-rbf", prepared(rbf)),
         ("m3svm", of(weighted, true)),
         ("one-vs-one", of(one_vs_one, false)),
-        ("lr", of(Method::Lr.spec(), true)),
-        ("smlr", of(Method::Smlr.spec(), false)),
-        ("topk", of(Method::Topk.spec(), false)),
+        ("lr", of(Method::Lr.spec().with_usual_lambda(), true)),
+        ("smlr", of(Method::Smlr.spec().with_usual_lambda(), false)),
+        ("topk", of(Method::Topk.spec().with_usual_lambda(), false)),
     ]
 }
 
@@ -192,7 +192,11 @@ fn precomputed() -> Vec<u8> {
     let values: Vec<f64> = (0..16).map(|at| f64::from(u8::from(at / 4 == at % 4)) + 1.0).collect();
     let x = Features::dense(values, 4, 4).unwrap();
     let data = Dataset::from_labels(x, &["p", "q", "p", "q"]).unwrap();
-    Spec { kernel: Kernel::Precomputed, ..Method::Ovo.spec() }.fit(&data).unwrap().to_bytes().unwrap()
+    Spec { kernel: Kernel::Precomputed, ..Method::Ovo.spec().with_usual_lambda() }
+        .fit(&data)
+        .unwrap()
+        .to_bytes()
+        .unwrap()
 }
 
 /// A model of columns of every kind.
@@ -215,10 +219,10 @@ fn settings() -> Seeds {
     const TEXT: u8 = 1;
     let mut seeds = Seeds::new();
     for method in Method::ALL {
-        let json = serde_json::to_vec(&method.spec()).unwrap();
+        let json = serde_json::to_vec(&method.spec().with_usual_lambda()).unwrap();
         seeds.extend(with(FITTED, &[(method.name(), json)]));
     }
-    let spec = Method::Ww.spec();
+    let spec = Method::Ww.spec().with_usual_lambda();
     let with_kernel = |kernel| Spec { kernel, ..spec.clone() };
     let infinite = Pairwise::new(Norm::L2, 0.1, f64::INFINITY);
     let net = ElasticNet { lambda: 0.1, l1_ratio: 0.5 };
@@ -227,8 +231,8 @@ fn settings() -> Seeds {
         ("laplacian", Spec { rank: Some(4), ..with_kernel(Kernel::Laplacian { gamma: Gamma::Scale }) }),
         ("polynomial", with_kernel(Kernel::Polynomial { degree: 3, gamma: Gamma::Auto, coef0: 1.0 })),
         ("cosine", with_kernel(Kernel::Cosine)),
-        ("p-inf", Spec { penalty: AnyPenalty::Pairwise(infinite), ..Spec::default() }),
-        ("elastic-net", Spec { penalty: AnyPenalty::ElasticNet(net), ..Method::Smlr.spec() }),
+        ("p-inf", Spec { penalty: AnyPenalty::Pairwise(infinite), ..Spec::default().with_usual_lambda() }),
+        ("elastic-net", Spec { penalty: AnyPenalty::ElasticNet(net), ..Method::Smlr.spec().with_usual_lambda() }),
     ];
     for (name, spec) in more {
         seeds.extend(with(FITTED, &[(name, serde_json::to_vec(&spec).unwrap())]));

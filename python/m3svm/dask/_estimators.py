@@ -30,6 +30,8 @@ class FitsWithDask(LinearClassifier):
     The optimiser runs in the calling process and asks the workers for sums over their rows. The result is the optimum of the local
     fit, with the same certificate; for the same partitions it has the same bits. A worker that dies costs time and nothing else.
 
+    `lam` is a number: nobody has all rows at hand to choose one by.
+
     Predictions of Dask collections are lazy; those of arrays and data frames in memory are made at once.
     """
 
@@ -226,54 +228,72 @@ def _forget(client: Client, fit: str) -> None:
 
 
 class DaskM3SVMClassifier(FitsWithDask, M3SVMClassifier):
-    """:class:`m3svm.M3SVMClassifier` for Dask collections: its parameters, and `client` (None for the default one)."""
+    """:class:`m3svm.M3SVMClassifier` for Dask collections: its parameters with ``lam=0.001``, and `client` (None for the default one)."""
 
     _local = M3SVMClassifier
 
+    lam: float = 1e-3
+
 
 class DaskWestonWatkinsClassifier(FitsWithDask, WestonWatkinsClassifier):
-    """:class:`m3svm.WestonWatkinsClassifier` for Dask collections: its parameters, and `client` (None for the default one)."""
+    """:class:`m3svm.WestonWatkinsClassifier` for Dask collections: its parameters with ``lam=0.5``, and `client` (None for the default one)."""
 
     _local = WestonWatkinsClassifier
 
+    lam: float = 0.5
+
 
 class DaskMSVMClassifier(FitsWithDask, MSVMClassifier):
-    """:class:`m3svm.MSVMClassifier` for Dask collections: its parameters, and `client` (None for the default one)."""
+    """:class:`m3svm.MSVMClassifier` for Dask collections: its parameters with ``lam=0.5``, and `client` (None for the default one)."""
 
     _local = MSVMClassifier
 
+    lam: float = 0.5
+
 
 class DaskCrammerSingerClassifier(FitsWithDask, CrammerSingerClassifier):
-    """:class:`m3svm.CrammerSingerClassifier` for Dask collections: its parameters, and `client` (None for the default one)."""
+    """:class:`m3svm.CrammerSingerClassifier` for Dask collections: its parameters with ``lam=0.5``, and `client` (None for the default one)."""
 
     _local = CrammerSingerClassifier
 
+    lam: float = 0.5
+
 
 class DaskTopKSVMClassifier(FitsWithDask, TopKSVMClassifier):
-    """:class:`m3svm.TopKSVMClassifier` for Dask collections: its parameters, and `client` (None for the default one)."""
+    """:class:`m3svm.TopKSVMClassifier` for Dask collections: its parameters with ``lam=0.5``, and `client` (None for the default one)."""
 
     _local = TopKSVMClassifier
 
+    lam: float = 0.5
+
 
 class DaskISM3Classifier(FitsWithDask, ISM3Classifier):
-    """:class:`m3svm.ISM3Classifier` for Dask collections: its parameters, and `client` (None for the default one)."""
+    """:class:`m3svm.ISM3Classifier` for Dask collections: its parameters with ``lam=0.001``, and `client` (None for the default one)."""
 
     _local = ISM3Classifier
 
+    lam: float = 1e-3
+
 
 class DaskPairwiseLogisticRegression(FitsWithDask, PairwiseLogisticRegression):
-    """:class:`m3svm.PairwiseLogisticRegression` for Dask collections: its parameters, and `client` (None for the default one)."""
+    """:class:`m3svm.PairwiseLogisticRegression` for Dask collections: its parameters with ``lam=0.001``, and `client` (None for the default one)."""
 
     _local = PairwiseLogisticRegression
 
+    lam: float = 1e-3
+
 
 class DaskMultinomialLogisticRegression(FitsWithDask, MultinomialLogisticRegression):
-    """:class:`m3svm.MultinomialLogisticRegression` for Dask collections: its parameters, and `client` (None for the default one)."""
+    """:class:`m3svm.MultinomialLogisticRegression` for Dask collections: its parameters with ``lam=0.5``, and `client` (None for the default one)."""
 
     _local = MultinomialLogisticRegression
 
+    lam: float = 0.5
+
 
 class DaskSparseMultinomialLogisticRegression(FitsWithDask, SparseMultinomialLogisticRegression):
-    """:class:`m3svm.SparseMultinomialLogisticRegression` for Dask collections: its parameters, and `client` (None for the default one)."""
+    """:class:`m3svm.SparseMultinomialLogisticRegression` for Dask collections: its parameters with ``lam=1``, and `client` (None for the default one)."""
 
     _local = SparseMultinomialLogisticRegression
+
+    lam: float = 1.0

@@ -46,8 +46,8 @@ class ConvergenceDisplay:
     >>> from m3svm import M3SVMClassifier
     >>> from m3svm.plots import ConvergenceDisplay
     >>> X, y = load_iris(return_X_y=True)
-    >>> newton = ConvergenceDisplay.from_estimator(M3SVMClassifier().fit(X, y))
-    >>> other = M3SVMClassifier(solver="lbfgs").fit(X, y)
+    >>> newton = ConvergenceDisplay.from_estimator(M3SVMClassifier(lam=1e-3).fit(X, y))
+    >>> other = M3SVMClassifier(lam=1e-3, solver="lbfgs").fit(X, y)
     >>> both = ConvergenceDisplay.from_estimator(other, ax=newton.ax_)
     >>> len(both.iterations) > len(newton.iterations)
     True

@@ -21,7 +21,7 @@ fn data() -> Dataset<'static> {
 #[test]
 fn a_head_trained_exactly_scores_like_its_model_and_comes_back_as_it() {
     for scaling in [Scaling::None, Scaling::Standard] {
-        let spec = Spec { scaling, ..Spec::default() };
+        let spec = Spec { scaling, ..Spec::default().with_usual_lambda() };
         let (head, model) = fit_head(matrix(&X, 2, DType::F32), labels(&Y), &names(), &spec).unwrap();
         let scores = numbers(head.forward(matrix(&X, 2, DType::F32)));
         assert!(distance(&scores, &model.scores(data().x()).unwrap()) < 1e-5);
@@ -49,7 +49,7 @@ fn the_exact_optimum_is_a_stationary_point_of_ism3() {
         scaling: Scaling::None,
         epsilon,
         tol: 1e-12,
-        ..Spec::default()
+        ..Spec::default().with_usual_lambda()
     };
     let model = spec.fit(&data()).unwrap();
     let head = layer(model.weights(), model.intercept(), DType::F64);
@@ -66,7 +66,7 @@ fn what_is_no_head_is_refused() {
     let spec = Spec {
         scheme: Scheme::OneVsOne,
         penalty: AnyPenalty::Ridge(m3svm::penalty::Ridge { lambda: 0.1 }),
-        ..Spec::default()
+        ..Spec::default().with_usual_lambda()
     };
     let model = spec.fit(&data()).unwrap();
     let error = linear_of_model::<Graph>(&model, &DEVICE).err().unwrap().to_string();

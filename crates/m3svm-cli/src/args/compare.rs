@@ -65,7 +65,7 @@ impl CompareArgs {
         let methods = self.methods(classes)?;
         let seed = self.seed.map(|seed| count("seed", seed)).transpose()?.unwrap_or(0) as u64;
         let specs = methods.iter().map(|method| {
-            let base = method.spec();
+            let base = method.spec().with_usual_lambda();
             Spec {
                 scaling: self.scale.unwrap_or(base.scaling),
                 class_weight: self.class_weight.clone().unwrap_or_default(),

@@ -275,6 +275,10 @@ impl DataArgs {
                 &format!("the text is not UTF-8 and was read as {encoding}; --encoding names another encoding"),
             );
         }
+        if !table.signs.is_empty() {
+            let each: Vec<String> = table.signs.iter().map(|(name, sign)| format!("`{name}` without {sign}")).collect();
+            tell("note", &format!("read as numbers: {}; --categories takes a column for names", each.join(", ")));
+        }
         Ok(table)
     }
 }

@@ -3,7 +3,7 @@
 use anyhow::bail;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use m3svm::penalty::{AUTO, Pairwise};
+use m3svm::penalty::Pairwise;
 use m3svm::select::{Grid, GridValues};
 use m3svm::text::plain;
 use m3svm::{AnyPenalty, AnySolver, ClassWeight, Gamma, Kernel, Method, Scaling, Spec};
@@ -80,13 +80,7 @@ impl SpecArgs {
         if self.hard_margin && self.lambda.is_some() {
             bail!("`--lambda` weighs slack against margins, with `--hard-margin` there is none");
         }
-        let mut spec = self.with_first_values()?;
-        if matches!(self.lambda, Some(LambdaValues::Auto)) {
-            if spec.penalty.lambda().is_none() {
-                bail!("`--lambda` is the strength of a penalty, the penalty is none");
-            }
-            spec.penalty = spec.penalty.with_lambda(AUTO);
-        }
+        let spec = self.with_first_values()?;
         spec.check()?;
         Ok(spec)
     }
@@ -108,12 +102,20 @@ impl SpecArgs {
             bail!("`--lambda auto` is for `m3svm train`; leave `--lambda` out here, or type the values to try");
         }
         let spec = self.with_first_values()?;
+        // Settings of the grid take its place; whoever reads the search should see a number.
+        let spec = if spec.chooses_lambda() { spec.with_usual_lambda() } else { spec };
         let usual = Grid::for_spec(&spec);
         let gammas = match &self.gamma {
             Some(GammaValues::Numbers(values)) if values.as_slice().len() > 1 => Some(values.clone()),
             _ => None,
         };
-        let grid = Grid { lambdas: self.lambdas().cloned().or(usual.lambdas), ps: self.p.clone().or(usual.ps), gammas };
+        let grid = Grid {
+            // Who types values wants those.
+            extends: self.lambdas().is_none(),
+            lambdas: self.lambdas().cloned().or(usual.lambdas),
+            ps: self.p.clone().or(usual.ps),
+            gammas,
+        };
         Ok((spec, grid))
     }
 
@@ -285,9 +287,7 @@ fn method_help() -> String {
 }
 
 fn lambda_help() -> String {
-    default_by_method("Strength of the penalty; `auto` chooses it by a short cross-validation", |spec| {
-        spec.penalty.lambda()
-    })
+    or("Strength of the penalty; `auto` chooses it by a short cross-validation", "auto")
 }
 
 /// A help text that ends with the default of the default method and where others have another one.

@@ -35,7 +35,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
         let proof = certificate(model.certificate());
         let mut lines = settings(model);
         lines.push(("certificate", proof));
-        text += &format!("\nThe model with the default settings:\n{}", table::list(&lines));
+        text += &format!("\nThe model with p = 4:\n{}", table::list(&lines));
         text += &evaluate::confusion(model.classes(), &metrics);
     }
     print(&format!("{text}\n{NEXT}"))

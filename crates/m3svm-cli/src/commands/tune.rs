@@ -95,7 +95,15 @@ fn in_memory(args: &TuneArgs, search: &Search, file: &Path) -> anyhow::Result<()
     let (guessed, name) = (read.label_guessed, read.label_name.clone());
     let data = read.into_dataset()?;
     many_classes(data.rows(), data.classes().len(), name.as_deref(), guessed);
-    let tuned = tune(args, search, &data, groups.as_deref())?;
+    let usual = search.grid.settings().len();
+    let search = search.clone().suited_to(&data);
+    if search.grid.settings().len() < usual {
+        tell(
+            "note",
+            "the data is large, so values of lambda are a decade apart; --lambda LOW:HIGH:N says which to try",
+        );
+    }
+    let tuned = tune(args, &search, &data, groups.as_deref())?;
     finish(args, &title, (rows, features, data.classes().len()), &tuned)
 }
 

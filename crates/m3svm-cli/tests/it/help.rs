@@ -139,7 +139,7 @@ fn train() {
           --p <P>             Power of the penalty; large P lifts the smallest margin, and inf is about
                               nothing else [default: 4]
           --lambda <L>        Strength of the penalty; `auto` chooses it by a short cross-validation
-                              [default: 0.001, 0.5 for ovr ovo ww cs msvm topk lr, 1 for smlr]
+                              [default: auto]
           --epsilon <E>       Tiny quadratic term that makes the optimum unique [default: 1e-6]
           --penalty <NAME>    Penalty, instead of the method's own: distances of class vectors in the
                               norm l2 or l1, plain ridge, lasso, elastic-net, or none [possible values:

@@ -42,7 +42,7 @@ impl Lab {
     /// With `iris.csv` and a model of it in `iris.m3svm`.
     pub fn trained() -> Self {
         let lab = Self::iris();
-        lab.text("train iris.csv -o iris.m3svm");
+        lab.text("train iris.csv --lambda 0.001 -o iris.m3svm");
         lab
     }
 

@@ -13,7 +13,7 @@ fn the_budget_is_an_option_and_refuses_what_is_above_it() {
     assert_snapshot!(lab.error("train far.svm --memory 2GB -o m"), @"error: the fit of 24999999 features for 2 scorers needs about 5.2 GB, and the memory budget is 2 GB (--memory)");
     assert_snapshot!(lab.error("train iris.csv --memory 1KB"), @"error: iris.csv: reading it needs more than the memory budget of 1 KB (--memory)");
     assert_snapshot!(lab.error("compare iris.csv --repeats 99999999999 --memory 1TiB"), @"error: a comparison over 5 folds in each of 99999999999 repeats needs about 352 TB, and the memory budget is 1.1 TB (--memory)");
-    assert_snapshot!(lab.error("tune iris.csv --repeats 99999999999 --memory 1TiB"), @"error: a search of 39999999999600 fits needs about 2.24 PB, and the memory budget is 1.1 TB (--memory)");
+    assert_snapshot!(lab.error("tune iris.csv --repeats 99999999999 --memory 1TiB"), @"error: a search of 25999999999740 fits needs about 1.46 PB, and the memory budget is 1.1 TB (--memory)");
     assert_eq!(lab.files(), ["far.svm", "iris.csv"]);
     lab.text("train iris.csv --memory 64MiB");
     let wrong = lab.run("train iris.csv --memory much");

@@ -41,8 +41,8 @@ fn columns_can_be_chosen() {
 #[test]
 fn a_warm_start_at_the_optimum_is_quick() {
     let lab = Lab::trained();
-    let cold = lab.json("train iris.csv --json --solver lbfgs");
-    let warm = lab.json("train iris.csv --json --solver lbfgs --warm-start iris.m3svm");
+    let cold = lab.json("train iris.csv --lambda 0.001 --json --solver lbfgs");
+    let warm = lab.json("train iris.csv --lambda 0.001 --json --solver lbfgs --warm-start iris.m3svm");
     assert!(warm["iterations"].as_u64() < cold["iterations"].as_u64(), "{warm} {cold}");
     lab.text("train iris.csv --warm-start iris.m3svm -o better.m3svm");
 }

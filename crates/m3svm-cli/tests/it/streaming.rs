@@ -61,8 +61,9 @@ fn folders_and_patterns_and_files_are_one_table_in_memory_or_not() {
         ["parts", "parts/*.csv", "parts/part-4.csv parts/part-1.csv parts/part-0.csv parts/part-2.csv parts/part-3.csv"]
     {
         for method in ["m3svm", "lr", "ww", "cs", "ovr", "smlr"] {
-            let streamed = json(&lab, &format!("train {files} --json --tol 1e-7 --method {method} {LITTLE}"));
-            let whole = json(&lab, &format!("train {files} --json --tol 1e-7 --method {method}"));
+            let streamed =
+                json(&lab, &format!("train {files} --lambda 0.1 --json --tol 1e-7 --method {method} {LITTLE}"));
+            let whole = json(&lab, &format!("train {files} --lambda 0.1 --json --tol 1e-7 --method {method}"));
             let place = format!("{files} {method}: {streamed} {whole}");
             assert!(streamed["passes"].as_u64() > Some(0), "{place}");
             assert_eq!((&streamed["rows"], &streamed["stop"]), (&450.into(), &"converged".into()), "{place}");
@@ -311,8 +312,8 @@ fn columns_of_every_kind_stream() {
     let text = |rows: std::ops::Range<usize>| format!("id,age,town,day,colour\n{}", rows.map(row).collect::<String>());
     lab.write("all.csv", &text(0..300));
     (0..3).for_each(|k| lab.write(&format!("parts/{k}.csv"), &text(100 * k..100 * k + 100)));
-    let whole = json(&lab, "train all.csv --json -o whole");
-    let streamed = json(&lab, &format!("train parts --json -o streamed {LITTLE}"));
+    let whole = json(&lab, "train all.csv --lambda 0.1 --json -o whole");
+    let streamed = json(&lab, &format!("train parts --lambda 0.1 --json -o streamed {LITTLE}"));
     assert!(streamed["passes"].as_u64() > Some(0) && near(&streamed["objective"], &whole["objective"]), "{streamed}");
     assert_eq!(streamed["features"], whole["features"]);
     assert_eq!(lab.text("predict streamed all.csv"), lab.text("predict whole all.csv"));

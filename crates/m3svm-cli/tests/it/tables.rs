@@ -384,7 +384,9 @@ fn reports_begin_with_what_is_looked_for_first() {
 type Becomes = Result<(u64, u64), &'static str>;
 
 /// What becomes of every table without options.
-const EVERY: [(&str, Becomes); 79] = [
+const EVERY: [(&str, Becomes); 90] = [
+    ("american_dates.csv", Ok((6, 3))),
+    ("apartments.csv", Ok((9, 3))),
     (
         "array.json",
         Err(
@@ -426,6 +428,8 @@ const EVERY: [(&str, Becomes); 79] = [
     ("duplicate_names.csv", Ok((5, 3))),
     ("empty.csv", Err("the file is empty")),
     ("euro.csv", Ok((5, 3))),
+    ("euro_behind.csv", Ok((6, 3))),
+    ("euro_sign.csv", Ok((7, 3))),
     ("euro_thousands.csv", Ok((5, 3))),
     (
         "excel_errors.csv",
@@ -453,6 +457,7 @@ const EVERY: [(&str, Becomes); 79] = [
             "line 4, column \"size\": found inf, expected a finite number; so it is in 3 cells (--missing WORD if that stan",
         ),
     ),
+    ("kilograms.csv", Ok((6, 3))),
     ("label_first.csv", Ok((5, 3))),
     (
         "late_text.csv",
@@ -470,7 +475,10 @@ const EVERY: [(&str, Becomes); 79] = [
             "line 4 and 3 more, column \"kind\": the label is missing (`NA`); --missing drop-rows leaves such rows out",
         ),
     ),
-    ("money.csv", Ok((5, 3))),
+    ("mixed_money.csv", Ok((5, 3))),
+    ("mixed_percent.csv", Ok((19, 3))),
+    ("money.csv", Ok((6, 3))),
+    ("month_names.csv", Ok((6, 3))),
     ("mostly_gone.csv", Ok((7, 3))),
     ("multiline.csv", Ok((5, 3))),
     ("names_only.csv", Err("there are no rows after the header")),
@@ -486,9 +494,10 @@ const EVERY: [(&str, Becomes); 79] = [
     ("one_class_one_number.csv", Ok((2, 2))),
     ("one_column.csv", Err("there is no feature column besides the label")),
     ("open_quote.csv", Err("line 8: the quote that begins here is never closed")),
+    ("other_header.csv", Err("line 2 and 35 more: expected 4 cells as in the first line, found 1")),
     ("packed.csv.gz", Ok((5, 3))),
     ("padded_labels.csv", Ok((5, 3))),
-    ("percent.csv", Ok((5, 3))),
+    ("percent.csv", Ok((6, 3))),
     ("pipes.csv", Ok((5, 3))),
     ("quoted_codes.csv", Ok((2, 3))),
     ("quoted_numbers.csv", Ok((5, 3))),
@@ -496,6 +505,7 @@ const EVERY: [(&str, Becomes); 79] = [
     ("sep_line.csv", Ok((5, 3))),
     ("slashed_dates.csv", Ok((6, 3))),
     ("spaced_names.csv", Ok((5, 3))),
+    ("spaced_thousands.csv", Ok((6, 3))),
     ("spaces.txt", Ok((2, 3))),
     ("swiss.csv", Ok((5, 3))),
     ("table.html.csv", Err("this is a page or a document with markup, which cannot be read; save the table as CSV")),
@@ -503,6 +513,10 @@ const EVERY: [(&str, Becomes); 79] = [
     ("text.csv", Ok((5, 3))),
     ("thousands.csv", Ok((5, 3))),
     ("times.csv", Ok((6, 3))),
+    (
+        "title_above.csv",
+        Err("line 1: this line has 1 cell and later ones have more: names of columns have to be in the first line"),
+    ),
     ("totals.csv", Err("line 38, column \"kind\": the label is empty")),
     ("trailing.csv", Ok((5, 3))),
     ("trailing_rows.csv", Ok((5, 3))),

@@ -245,7 +245,7 @@ mod tests {
 
     fn graph_of(method: Method, names: [&str; 3], precision: Precision, labels: Labels) -> messages::Graph {
         let data = Dataset::from_labels(Features::dense(vec![0.0, 1.0, 4.0], 3, 1).unwrap(), &names).unwrap();
-        let model = method.spec().fit(&data).unwrap();
+        let model = method.spec().with_usual_lambda().fit(&data).unwrap();
         let bytes = graph(&Portable::of(&model, None).unwrap(), precision, labels);
         Model::decode(&*bytes).unwrap().graph.unwrap()
     }

@@ -38,7 +38,7 @@ fn c_says_what_the_model_says() {
 fn any_class_name_is_a_literal() {
     let names = ["@_scores", "a\"b\\c", "??/", "naïve\n", "%s*/"];
     let data = Dataset::from_labels(Features::dense(vec![0.0, 1.0, 2.0, 3.0, 4.0], 5, 1).unwrap(), &names).unwrap();
-    let model = Spec::default().fit(&data).unwrap();
+    let model = Spec::default().with_usual_lambda().fit(&data).unwrap();
     let main = "#include <stdio.h>\nextern const char *const m3svm_classes[5];\n\
                 int main(void) { for (int k = 0; k < 5; k++) printf(\"%s|\", m3svm_classes[k]); return 0; }\n";
     let source = text(&model, Format::C, &Options::default());

@@ -34,7 +34,7 @@ pub(crate) fn features() -> Features<'static> {
 pub(crate) fn model(method: Method) -> Model {
     let data = Dataset::from_labels(features(), &rows().1).unwrap();
     let data = data.with_feature_names(vec!["a".into(), "\"b\"".into(), "c".into()]).unwrap();
-    Spec { scaling: Scaling::Standard, ..method.spec() }.fit(&data).unwrap()
+    Spec { scaling: Scaling::Standard, ..method.spec().with_usual_lambda() }.fit(&data).unwrap()
 }
 
 /// Models with every kernel that has rows, one of each scheme and of two losses.
@@ -44,7 +44,7 @@ pub(crate) fn kernel_models() -> Vec<(String, Model)> {
     let mut models = Vec::new();
     for kernel in [Kernel::ALL[1], polynomial, Kernel::ALL[3], Kernel::Cosine] {
         for method in [Method::M3svm, Method::Ovr, Method::Ovo, Method::Lr] {
-            let spec = Spec { kernel, scaling: Scaling::Standard, ..method.spec() };
+            let spec = Spec { kernel, scaling: Scaling::Standard, ..method.spec().with_usual_lambda() };
             models.push((format!("{}_{}", method.name(), kernel.name()), spec.fit(&data).unwrap()));
         }
     }
@@ -143,7 +143,7 @@ fn a_precomputed_kernel_is_linear_in_its_values() {
     }
     let gram = Features::dense(gram, x.rows(), x.rows()).unwrap();
     let data = Dataset::from_labels(gram, &rows().1).unwrap();
-    let model = Spec { kernel: Kernel::Precomputed, ..Method::Cs.spec() }.fit(&data).unwrap();
+    let model = Spec { kernel: Kernel::Precomputed, ..Method::Cs.spec().with_usual_lambda() }.fit(&data).unwrap();
     let document: Value = serde_json::from_str(&text(&model, Format::Json, &Options::default())).unwrap();
     assert_eq!(document["format"], "m3svm-linear-classifier");
     let row = |i: usize| (0..x.rows()).map(|j| data.x().get(i, j)).collect::<Vec<f64>>();
@@ -187,7 +187,7 @@ fn liblinear_has_one_line_per_feature_and_one_for_the_bias() {
 fn labels_that_liblinear_would_change_are_refused() {
     for other in ["x", "1.5", "01", "+1", "3000000000", ""] {
         let data = Dataset::from_labels(Features::dense(vec![0.0, 1.0], 2, 1).unwrap(), &["2", other]).unwrap();
-        let model = Spec::default().fit(&data).unwrap();
+        let model = Spec::default().with_usual_lambda().fit(&data).unwrap();
         let refused = export(&model, Format::Liblinear, &Options::default());
         assert!(matches!(refused, Err(Error::Label { class }) if class == other));
     }

@@ -32,7 +32,7 @@ fn model(preparation: &Preparation) -> Model {
     }
     let labels: Vec<&str> = (0..60).map(|i| ["a", "b", "c"][i % 3]).collect();
     let (data, _) = Dataset::from_table(&batch(&rows), &labels, None, preparation).unwrap();
-    Spec::default().fit(&data).unwrap()
+    Spec::default().with_usual_lambda().fit(&data).unwrap()
 }
 
 /// Rows with all that may come.

@@ -180,7 +180,7 @@ fn every_method_gives_the_same_bits_for_columns_as_for_rows() {
     for method in Method::ALL {
         for (kind, parts) in [(StorageKind::Double, 1), (StorageKind::Single, 1), (StorageKind::Mixed, 3)] {
             let (rows, columns) = pair(&rows, 9, kind, parts);
-            let spec = Spec { max_iter: Some(12), ..method.spec() };
+            let spec = Spec { max_iter: Some(12), ..method.spec().with_usual_lambda() };
             assert!(bits(&spec, rows, &y, 4) == bits(&spec, columns, &y, 4), "{} {kind:?}", method.name());
         }
     }
@@ -205,7 +205,7 @@ fn every_solver_scaling_and_shape_gives_the_same_bits_for_columns_as_for_rows() 
                 (StorageKind::Mixed, Scaling::None),
             ] {
                 let (rows, columns) = pair(&rows, d, kind, 2);
-                let spec = Spec { solver, scaling, max_iter: Some(3), ..Spec::default() };
+                let spec = Spec { solver, scaling, max_iter: Some(3), ..Spec::default().with_usual_lambda() };
                 assert!(bits(&spec, rows, &y, c) == bits(&spec, columns, &y, c), "{n}x{d} {solver:?} {kind:?}");
             }
         }

@@ -184,7 +184,7 @@ mod tests {
     fn model(method: Method) -> Model {
         let x = vec![1.0, 0.2, 2.0, -0.3, 0.5, 3.0, 0.1, 4.0, -2.0, 0.7, -3.0, 0.1];
         let data = Dataset::from_labels(Features::dense(x, 6, 2).unwrap(), &["a", "a", "b", "b", "c", "c"]).unwrap();
-        method.spec().fit(&data).unwrap()
+        method.spec().with_usual_lambda().fit(&data).unwrap()
     }
 
     #[test]

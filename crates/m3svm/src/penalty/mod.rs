@@ -29,6 +29,12 @@ use crate::parameter::{Parameters, any};
 /// largest number there is, so that whoever looks at a penalty before that sees one with a strength.
 pub const AUTO: f64 = f64::MAX;
 
+/// The λ of a squared norm that other programs call C = 1.
+const LAMBDA_OF_C_ONE: f64 = 0.5;
+
+/// The same for a sum of absolute values, which nobody halves.
+const LASSO_OF_C_ONE: f64 = 1.0;
+
 /// What a penalty contributes to the Fenchel lower bound when the loss gradient is scaled by t ∈ [0, `limit`]:
 /// `min_U t⟨S, U⟩ + R(U) + ε‖U‖² ≥ −conjugate·t^power − quadratic·t² − Σₛ (t·s − kink)₊²/(4(ε + ridge))` with s in `beyond`.
 ///
@@ -253,6 +259,15 @@ impl AnyPenalty {
     /// λ, if the penalty has one.
     pub fn lambda(&self) -> Option<f64> {
         self.get("lambda")
+    }
+
+    /// The λ that the paper takes for distances of class vectors, and elsewhere the one that other programs call C = 1.
+    pub fn usual_lambda(&self) -> f64 {
+        match self {
+            Self::Pairwise(_) => Pairwise::USUAL.0,
+            Self::Lasso(_) | Self::ElasticNet(_) => LASSO_OF_C_ONE,
+            Self::PairwiseRidge(_) | Self::Ridge(_) | Self::None(_) => LAMBDA_OF_C_ONE,
+        }
     }
 
     /// Whether λ is to be chosen from the data.

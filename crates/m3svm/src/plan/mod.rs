@@ -208,7 +208,10 @@ pub(crate) fn binary_descends(
 }
 
 /// Whether pairs of classes with few rows are solved through the inner products of those.
-pub(crate) fn pairs_by_products(problem: &Problem<'_>) -> Choice<bool> {
+pub(crate) fn pairs_by_products(asked: &AnySolver, counts_steps: bool, problem: &Problem<'_>) -> Choice<bool> {
+    if counts_steps && !matches!(asked, AnySolver::Dual(_)) {
+        return choose(false, "a limit of steps is asked for");
+    }
     match binary_hinge(problem) {
         Some((0.0, _)) => choose(true, "pairs of classes have few rows, whose inner products are kept"),
         _ => choose(false, "it wants an exact hinge with a ridge"),

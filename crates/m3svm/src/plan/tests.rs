@@ -81,7 +81,7 @@ fn all_ways_to_solve_systems_lead_to_the_same_optimum() {
 fn the_row_space_and_the_features_have_the_same_optimum() {
     let data = clouds(30, 80, 3);
     for method in Method::ALL.into_iter().filter(|method| *method != Method::Smlr) {
-        let spec = method.spec();
+        let spec = method.spec().with_usual_lambda();
         let (loss, penalty) = (spec.loss.as_dyn(), spec.penalty.as_dyn());
         let full = Risk::new(&data, loss, penalty, 1e-6, true);
         assert!(reduces(penalty, &InMemory::new(&full).sizes(), &spec.solver).pick);
@@ -112,7 +112,7 @@ fn the_dual_asked_for_finds_the_optimum_of_newton_on_sparse_and_dense_rows() {
     {
         // Held by a strong ε, an intercept is one more feature; by a weak one it hardly moves in any row alone.
         for (intercept, epsilon) in [(false, 1e-6), (true, 1e-6), (true, 3.0)] {
-            let spec = Spec { intercept, epsilon, tol: 1e-5, ..method.spec() };
+            let spec = Spec { intercept, epsilon, tol: 1e-5, ..method.spec().with_usual_lambda() };
             let by = |solver: AnySolver| Spec { solver, ..spec.clone() }.fit(data).unwrap();
             let (dual, newton) = (by(AnySolver::Dual(DualCoordinate {})), by(AnySolver::Newton(Newton {})));
             assert_eq!(dual.training().solver, "dual");
@@ -130,7 +130,7 @@ fn the_dual_asked_for_finds_the_optimum_of_newton_on_sparse_and_dense_rows() {
 fn many_classes_of_few_features_try_the_dual_first_and_find_the_optimum_of_newton() {
     let (many, few) = (clouds(210, 6, 70), clouds(210, 6, 5));
     for method in [Method::Cs, Method::Ww] {
-        let spec = Spec { tol: 1e-4, ..method.spec() };
+        let spec = Spec { tol: 1e-4, ..method.spec().with_usual_lambda() };
         let newton = Spec { solver: AnySolver::Newton(Newton {}), ..spec.clone() };
         let (found, best) = (spec.fit(&many).unwrap(), newton.fit(&many).unwrap());
         let first = |data: &Dataset<'_>| {
@@ -150,7 +150,7 @@ fn many_classes_of_few_features_try_the_dual_first_and_find_the_optimum_of_newto
 #[test]
 fn the_dual_is_refused_with_the_reason() {
     let asked = |spec: Spec| Spec { solver: AnySolver::Dual(DualCoordinate {}), ..spec };
-    let without = |method: Method| Spec { intercept: false, ..method.spec() };
+    let without = |method: Method| Spec { intercept: false, ..method.spec().with_usual_lambda() };
     for (spec, what) in [
         (without(Method::Lr), "losses other than exact hinges"),
         (without(Method::M3svm), "losses other than exact hinges"),
@@ -168,7 +168,8 @@ fn problems_of_two_classes_have_the_same_optima_in_step_and_apart() {
     for (method, delta) in
         [Method::Ovr, Method::Ovo].into_iter().flat_map(|method| [0.05, 0.3].map(|delta| (method, delta)))
     {
-        let spec = Spec { loss: AnyLoss::SmoothHinge(SmoothHinge { delta }), tol: 1e-8, ..method.spec() };
+        let spec =
+            Spec { loss: AnyLoss::SmoothHinge(SmoothHinge { delta }), tol: 1e-8, ..method.spec().with_usual_lambda() };
         let apart = Spec { solver: AnySolver::Lbfgs(Lbfgs::default()), tol: 1e-6, ..spec.clone() };
         let passes = |spec: &Spec| {
             let plan = Plan::of(spec, &data, false).unwrap();
@@ -191,7 +192,7 @@ fn the_dual_keeps_its_limit_its_start_and_rows_that_weigh_nothing() {
     values[12..24].fill(0.0);
     let data = dense.borrow_with_x(Features::dense(values, 120, 12).unwrap()).with_weights(weights).unwrap();
     for method in [Method::Cs, Method::Ww, Method::Ovr] {
-        let newton = Spec { intercept: false, tol: 1e-5, ..method.spec() };
+        let newton = Spec { intercept: false, tol: 1e-5, ..method.spec().with_usual_lambda() };
         let dual = Spec { solver: AnySolver::Dual(DualCoordinate {}), ..newton.clone() };
         let best = newton.fit(&data).unwrap();
         let best = best.certificate();
@@ -218,7 +219,7 @@ fn the_dual_keeps_its_limit_its_start_and_rows_that_weigh_nothing() {
 fn the_solver_of_the_plan_is_that_of_the_report() {
     let data = clouds(60, 5, 3);
     for method in Method::ALL {
-        let spec = Spec { tol: 1e-4, ..method.spec() };
+        let spec = Spec { tol: 1e-4, ..method.spec().with_usual_lambda() };
         let plan = Plan::of(&spec, &data, false).unwrap();
         let said = plan.decisions.iter().find(|decision| decision.about == "solver").unwrap();
         assert_eq!(said.choice, spec.fit(&data).unwrap().training().solver, "{method:?}");

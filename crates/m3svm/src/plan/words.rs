@@ -95,7 +95,7 @@ impl Plan {
             return self.say("solver", spec.solver.name(), "asked for");
         }
         if spec.scheme == Scheme::OneVsOne {
-            self.say_whether("by products first", pairs_by_products(problem));
+            self.say_whether("by products first", pairs_by_products(&spec.solver, spec.max_iter.is_some(), problem));
         } else {
             let descends = binary_descends(&spec.solver, spec.max_iter.is_some(), warm, problem, sizes);
             self.say_whether("dual descent first", descends);

@@ -212,7 +212,8 @@ fn training_parts_of_folds_are_prepared_by_their_own_rows() {
     assert_eq!(half.x().get(3, 0), 42.0 / 9.0);
     let x = data.features_for(&half, &test).unwrap();
     assert_eq!((x.cols(), x.get(9, 2), x.get(9, 3)), (4, 0.0, 0.0));
-    let search = crate::select::Search { folds: 2, ..crate::select::Search::new(crate::Spec::default()) };
+    let search =
+        crate::select::Search { folds: 2, ..crate::select::Search::new(crate::Spec::default().with_usual_lambda()) };
     let found =
         search.run(&data, None, &crate::select::Journal::none(), &|_| std::ops::ControlFlow::Continue(())).unwrap();
     assert!(found.outcomes.iter().all(|o| o.mean.is_finite()));
@@ -222,7 +223,7 @@ fn training_parts_of_folds_are_prepared_by_their_own_rows() {
 fn a_model_keeps_its_preprocessor() {
     let labels: Vec<&str> = (0..12).map(|i| ["a", "b", "a"][i % 3]).collect();
     let (data, _) = Dataset::from_table(&twelve(), &labels, None, &Preparation::default()).unwrap();
-    let model = crate::Spec::default().fit(&data).unwrap();
+    let model = crate::Spec::default().with_usual_lambda().fit(&data).unwrap();
     let back = crate::Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
     assert_eq!(back, model);
     assert_eq!(back.preprocessor(), data.preprocessor());
@@ -268,7 +269,7 @@ fn words_are_not_scaled_and_models_keep_them() {
     let labels: Vec<&str> = (0..30).map(|i| ["a", "b", "c"][i % 3]).collect();
     let preparation = Preparation { text: vec!["said".into()], ..Preparation::default() };
     let (data, _) = Dataset::from_table(&table, &labels, None, &preparation).unwrap();
-    let model = crate::Spec::default().fit(&data).unwrap();
+    let model = crate::Spec::default().with_usual_lambda().fit(&data).unwrap();
     assert_eq!(model.scaler().factor()[..4], [1.0; 4]);
     assert!(model.scaler().shift()[4] > 100.0);
     assert_eq!(model.train_accuracy(), 1.0);

@@ -73,7 +73,9 @@ impl<'a> Hinges<'a> {
         let descends = is_rest && plan::binary_descends(&spec.solver, counts, warm, &self.problem, &sizes).pick;
         let first = if descends { dual } else { newton };
         let mut found = match spec.scheme {
-            Scheme::OneVsOne if plan::pairs_by_products(&self.problem).pick => self.solve_few_rows(sides, tally),
+            Scheme::OneVsOne if plan::pairs_by_products(&spec.solver, counts, &self.problem).pick => {
+                self.solve_few_rows(sides, tally)
+            }
             _ if descends => self.descend(sides, tally),
             _ => vec![None; sides.len()],
         };
@@ -367,7 +369,7 @@ mod tests {
     fn what_is_left_open_reports_under_its_own_number() {
         let x = vec![1.0, 0.2, 2.0, -0.3, 0.5, 3.0, 0.1, 4.0, -2.0, 0.7, -3.0, 0.1];
         let data = Dataset::from_labels(Features::dense(x, 6, 2).unwrap(), &["a", "a", "b", "b", "c", "c"]).unwrap();
-        let spec = Method::Ovr.spec();
+        let spec = Method::Ovr.spec().with_usual_lambda();
         let sides = spec.scheme.sides(3);
         let mut watch = |_: &Progress| ControlFlow::Continue(());
         let interrupt = Interrupt::new(&mut watch);

@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::kernel::Gamma;
-use crate::method::Method;
 use crate::penalty::AnyPenalty;
 use crate::spec::Spec;
 use crate::text::short;
@@ -160,33 +159,33 @@ pub struct Grid {
     /// Values of γ; `None` for the kernel's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gammas: Option<GridValues>,
+    /// Whether a search tries further values of λ for as long as the best one is the first or the last.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub extends: bool,
 }
 
 impl Grid {
-    /// The usual values: the paper's where the penalty has a power, else three decades to either side of what other programs
-    /// call C = 1.
+    /// The usual values: six decades of λ by halves, and p from 1 to 8 by doubling. The search goes on where the best λ is at an end.
     pub fn for_spec(spec: &Spec) -> Self {
-        let logarithmic = |from, to, count| Some(GridValues(GridValues::logarithmic(from, to, count)));
-        let lambdas = match spec.penalty {
-            AnyPenalty::None(_) => None,
-            AnyPenalty::Pairwise(_) => logarithmic(1e-4, 1e-1, 10),
-            _ => {
-                let usual = Method::of(spec).unwrap_or(Method::Ww).spec().penalty.lambda().unwrap_or(1.0);
-                logarithmic(1e-3 * usual, 1e3 * usual, 13)
-            }
-        };
-        let ps = spec.penalty.p().map(|_| GridValues((1..=8).map(f64::from).collect()));
-        Self { lambdas, ps, gammas: None }
+        Self::with_steps(spec, 13)
     }
 
-    /// Fewer values over a wider range, for comparisons of methods, which repeat the search many times: seven decades of λ, and p from
-    /// 1 to 8 by doubling.
+    /// Fewer values in the same range, whole decades: for comparisons of methods, which repeat the search many times, and for large data.
     pub fn coarse(spec: &Spec) -> Self {
-        let usual = Self::for_spec(spec);
-        let decades = |from: f64| GridValues(GridValues::logarithmic(from, 1e6 * from, 7));
-        let lambdas = usual.lambdas.map(|values| decades(values.0[0]));
-        let ps = usual.ps.map(|_| GridValues(vec![1.0, 2.0, 4.0, 8.0]));
-        Self { lambdas, ps, gammas: None }
+        Self::with_steps(spec, 7)
+    }
+
+    /// Three decades to either side of what other programs call C = 1; with the powers of distances, from a tenth of what the paper takes.
+    fn with_steps(spec: &Spec, count: usize) -> Self {
+        let usual = spec.penalty.usual_lambda();
+        let from = match spec.penalty {
+            AnyPenalty::None(_) => None,
+            AnyPenalty::Pairwise(_) => Some(0.1 * usual),
+            _ => Some(1e-3 * usual),
+        };
+        let lambdas = from.map(|from| GridValues(GridValues::logarithmic(from, 1e6 * from, count)));
+        let ps = spec.penalty.p().map(|_| GridValues(vec![1.0, 2.0, 4.0, 8.0]));
+        Self { lambdas, ps, gammas: None, extends: true }
     }
 
     /// All settings: γ by γ, p by p, and for each p from the strongest λ to the weakest.
@@ -216,6 +215,9 @@ impl Grid {
         if self.gammas.is_some() && spec.kernel.gamma().is_none() {
             return Err(Error::param("gamma", "a range", "not be searched where the kernel has none"));
         }
+        if self.lambdas.is_none() && spec.chooses_lambda() {
+            return Err(Error::param("lambda", "auto", "be a number, or values to search"));
+        }
         self.settings().iter().try_for_each(|setting| setting.apply(spec).check())
     }
 }
@@ -224,6 +226,7 @@ impl Grid {
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
+    use crate::method::Method;
 
     fn values(typed: &str) -> Vec<f64> {
         typed.parse::<GridValues>().unwrap().0
@@ -265,7 +268,7 @@ mod tests {
         for method in Method::ALL {
             let (spec, grid) = (method.spec(), Grid::for_spec(&method.spec()));
             grid.check(&spec).unwrap();
-            assert_eq!(grid.settings().len(), if spec.penalty.p().is_some() { 80 } else { 13 }, "{}", method.name());
+            assert_eq!(grid.settings().len(), if spec.penalty.p().is_some() { 52 } else { 13 }, "{}", method.name());
         }
         let ridge = Grid::for_spec(&Method::Lr.spec()).lambdas.unwrap();
         assert_eq!((ridge.0[0], ridge.0[12]), (5e-4, 500.0));

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use rayon::prelude::*;
 
 use super::folds::{Fold, folds};
+use super::lambda::LAMBDA;
 use super::search::{Control, SearchWatch};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
@@ -25,6 +26,8 @@ const MOST_FOR_FOLDS: f64 = 1e8;
 const MOST_FOR_ONE: f64 = 4e9;
 /// Steps of a factorisation of a kernel that take about as long as one step of a fit per number and scorer: all of its iterations are in that.
 const KERNEL_STEPS: f64 = 1e3;
+/// Fits that a choice of λ costs at most.
+const FITS_OF_CHOICE: f64 = 10.0;
 /// Most parts that the rows are cut into to make a share of them.
 const MOST_PARTS: usize = 20;
 
@@ -55,6 +58,12 @@ impl Validation {
         if !spec.kernel.is_linear() {
             let rank = spec.rank.unwrap_or(data.rows()).min(data.rows()) as f64;
             work += data.rows() as f64 * rank * (rank / KERNEL_STEPS + passes as f64);
+        }
+        if spec.chooses_lambda() {
+            // Every fold chooses anew, on a sample of many rows.
+            let rows = data.rows().max(1);
+            let used = LAMBDA.rows_for(data.x().stored() / rows).min(rows);
+            work *= 1.0 + FITS_OF_CHOICE * used as f64 / rows as f64;
         }
         match work {
             work if work > MOST_FOR_ONE => Self::None,

@@ -142,7 +142,7 @@ impl FinishedPart {
     /// Whether a search can have written this.
     fn can_be(&self, search: &Search) -> bool {
         let ChainPlace { repeat, fold, settings, .. } = &self.place;
-        let known = search.grid.settings().len();
+        let known = search.most_settings();
         let on_folds = *repeat < search.repeats && *fold < search.folds;
         let chosen = *repeat == search.repeats && *fold == 0 && settings.len() == 1;
         (on_folds || chosen)

@@ -21,6 +21,7 @@
 
 mod compare;
 mod early_discard;
+mod extend;
 mod fold_data;
 mod folds;
 mod grid;

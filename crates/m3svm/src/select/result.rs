@@ -9,7 +9,7 @@ use super::search::Search;
 use crate::spec::Spec;
 
 /// Means that differ by less are equal: they are sums of the same shares in another order.
-const EQUAL: f64 = 1e-12;
+pub(super) const EQUAL: f64 = 1e-12;
 
 /// Which setting is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,6 +89,8 @@ pub struct SearchResult {
     pub unconverged: usize,
     /// Iterations of all fits.
     pub iterations: usize,
+    /// How many values of λ were tried beyond those of the grid, because the best one was at its end.
+    pub steps: usize,
     /// Whether the watcher put an end to it before all was done.
     pub interrupted: bool,
 }
@@ -102,6 +104,7 @@ impl SearchResult {
             fits: scores.len(),
             unconverged: scores.iter().filter(|s| !s.converged).count(),
             iterations: scores.iter().map(|s| s.iterations).sum(),
+            steps: 0,
             outcomes,
             interrupted,
         })

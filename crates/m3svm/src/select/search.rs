@@ -5,8 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use serde::Serialize;
 
+use super::extend::MOST_STEPS;
 use super::folds::Fold;
 use super::grid::Grid;
+use super::held_out::Validation;
 use super::journal::Journal;
 use super::path::Score;
 use super::result::{Rule, SearchResult};
@@ -71,6 +73,13 @@ impl Search {
         Self { spec, grid, folds: 5, repeats: 1, rule, criterion, discard: true, tol: 1e-3, warm_starts: true }
     }
 
+    /// The same with fewer values where a fit takes long, unless somebody has chosen the values: [`Grid::coarse`].
+    pub fn suited_to(self, data: &Dataset<'_>) -> Self {
+        let is_quick = matches!(Validation::Auto.resolved(&self.spec.with_usual_lambda(), data), Validation::Folds(_));
+        let is_usual = self.grid == Grid::for_spec(&self.spec);
+        if is_usual && !is_quick { Self { grid: Grid::coarse(&self.spec), ..self } } else { self }
+    }
+
     /// Refuses settings outside their range.
     pub fn check(&self) -> Result<()> {
         if self.repeats == 0 {
@@ -122,7 +131,14 @@ impl Search {
         Work { search: &search, data, groups: None, splits, journal: &journal, control: &control, scope: 0 }.run()
     }
 
-    /// Fits if nothing is discarded.
+    /// Settings if the range is extended as far as that goes.
+    pub(super) fn most_settings(&self) -> usize {
+        let Grid { lambdas, extends, .. } = &self.grid;
+        let (given, each) = (self.grid.settings().len(), lambdas.as_ref().map_or(1, |values| values.as_slice().len()));
+        if *extends { given + MOST_STEPS * (given / each) } else { given }
+    }
+
+    /// Fits if nothing is discarded, and the range is not extended.
     pub(super) fn most_fits(&self) -> usize {
         self.grid.settings().len() * self.folds * self.repeats
     }

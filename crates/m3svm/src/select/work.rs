@@ -8,6 +8,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::early_discard::hopeless;
+use super::extend::MOST_STEPS;
 use super::fold_data::FoldData;
 use super::folds::{Fold, folds};
 use super::grid::Setting;
@@ -50,27 +51,53 @@ struct WorkItem {
 
 impl Work<'_> {
     pub(super) fn run(&self) -> Result<SearchResult> {
-        let Search { folds, repeats, discard, .. } = *self.search;
+        let Search { folds, repeats, .. } = *self.search;
         let entry = |setting| WorkItem { setting, scores: Vec::new(), discarded_after: None };
         let mut entries: Vec<WorkItem> = self.search.grid.settings().into_iter().map(entry).collect();
+        self.try_all(&mut entries, 0)?;
+        let mut steps = 0;
+        while steps < MOST_STEPS && !self.control.stopped() {
+            let outcome = |e: &WorkItem| Outcome::new(e.setting, &e.scores, e.discarded_after);
+            let further = self.search.grid.further(&entries.iter().map(outcome).collect::<Vec<_>>());
+            if further.is_empty() {
+                break;
+            }
+            self.control.plan(further.len() * folds * repeats);
+            let known = entries.len();
+            entries.extend(further.into_iter().map(entry));
+            self.try_all(&mut entries, known)?;
+            steps += 1;
+        }
+        let scores: Vec<Score> = entries.iter().flat_map(|e| &e.scores).copied().collect();
+        // What came later stands where it belongs: γ by γ, p by p, and from the largest λ to the smallest.
+        let place = |e: &WorkItem| (e.setting.gamma, e.setting.p, e.setting.lambda.map(|lambda| -lambda));
+        entries.sort_by(|a, b| place(a).partial_cmp(&place(b)).unwrap_or(std::cmp::Ordering::Equal));
+        let outcomes = entries.iter().filter(|e| !e.scores.is_empty());
+        let outcomes = outcomes.map(|e| Outcome::new(e.setting, &e.scores, e.discarded_after)).collect();
+        let found = SearchResult::new(outcomes, &scores, self.control.stopped()).ok_or(Error::Interrupted)?;
+        Ok(SearchResult { steps, ..found })
+    }
+
+    /// All repeats for the entries from `first` on.
+    fn try_all(&self, entries: &mut [WorkItem], first: usize) -> Result<()> {
+        let Search { folds, repeats, discard, .. } = *self.search;
         let mut done = 0;
         while done < repeats && !self.control.stopped() {
             // Rounds of 1, 1, 2, 4, … repeats: early verdicts save most, later ones need more evidence.
             let round = if discard { done.clamp(1, MOST_REPEATS) } else { MOST_REPEATS }.min(repeats - done);
-            let alive: Vec<usize> = (0..entries.len()).filter(|&s| entries[s].discarded_after.is_none()).collect();
-            for scores in self.round(done..done + round, &entries, &alive)?.into_iter().flatten() {
+            let is_alive = |s: &usize| entries[*s].discarded_after.is_none();
+            let alive: Vec<usize> = (first..entries.len()).filter(is_alive).collect();
+            for scores in self.round(done..done + round, entries, &alive)?.into_iter().flatten() {
                 alive.iter().zip(scores).for_each(|(&s, score)| entries[s].scores.push(score));
             }
             done += round;
-            if discard && done < repeats && !self.control.stopped() {
-                let dropped = self.drop_losers(&mut entries, &alive, done);
+            // Verdicts are about settings of one range, tried on the same folds so far.
+            if discard && first == 0 && done < repeats && !self.control.stopped() {
+                let dropped = self.drop_losers(entries, &alive, done);
                 self.control.cancel(dropped * folds * (repeats - done));
             }
         }
-        let scores: Vec<Score> = entries.iter().flat_map(|e| &e.scores).copied().collect();
-        let outcomes = entries.iter().filter(|e| !e.scores.is_empty());
-        let outcomes = outcomes.map(|e| Outcome::new(e.setting, &e.scores, e.discarded_after)).collect();
-        SearchResult::new(outcomes, &scores, self.control.stopped()).ok_or(Error::Interrupted)
+        Ok(())
     }
 
     /// Marks what is not worth more repeats; says how many that are.

@@ -198,7 +198,7 @@ pub(crate) fn suited(penalty: &AnyPenalty) -> AnySolver {
 
 /// Settings without scaling, for Newton or the solver of the lasso.
 pub(crate) fn spec(loss: AnyLoss, penalty: AnyPenalty) -> Spec {
-    Spec { loss, penalty, scaling: Scaling::None, solver: suited(&penalty), ..Spec::default() }
+    Spec { loss, penalty, scaling: Scaling::None, solver: suited(&penalty), ..Spec::default().with_usual_lambda() }
 }
 
 /// θ of a model that was fitted without scaling.

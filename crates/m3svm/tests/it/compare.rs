@@ -9,7 +9,7 @@ use m3svm::{Dataset, Method, Spec};
 use crate::common::{Problem, Random};
 
 fn comparison(methods: &[Method]) -> Comparison {
-    Comparison { folds: 3, repeats: 2, ..Comparison::new(methods.iter().map(|m| m.spec())) }
+    Comparison { folds: 3, repeats: 2, ..Comparison::new(methods.iter().map(|m| m.spec().with_usual_lambda())) }
 }
 
 fn run(comparison: &Comparison, data: &Dataset<'_>) -> Vec<(Vec<f64>, Option<f64>)> {
@@ -80,6 +80,6 @@ fn wrong_numbers_are_refused() {
     assert!(run(Comparison { repeats: 0, ..base.clone() }).to_string().contains("repeats"));
     assert!(run(Comparison { folds: 1, ..base.clone() }).to_string().contains("folds"));
     assert!(run(Comparison { folds: 51, ..base }).to_string().contains("folds"));
-    let wrong = Comparison::new([Spec { epsilon: -1.0, ..Spec::default() }]);
+    let wrong = Comparison::new([Spec { epsilon: -1.0, ..Spec::default().with_usual_lambda() }]);
     assert!(run(wrong).to_string().contains("epsilon"));
 }

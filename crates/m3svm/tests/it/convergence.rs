@@ -60,7 +60,12 @@ fn grid(name: &str, data: &Dataset<'_>) {
     let mut failures = Vec::new();
     for p in [1.0, 1.5, 2.0, 4.0, 8.0, 16.0] {
         for lambda in [1e-4, 1e-2, 1.0, 100.0] {
-            let spec = Spec { penalty: pairwise(lambda, p), solver: newton(), tol: 1e-8, ..Spec::default() };
+            let spec = Spec {
+                penalty: pairwise(lambda, p),
+                solver: newton(),
+                tol: 1e-8,
+                ..Spec::default().with_usual_lambda()
+            };
             failures.extend(solved(name, data, &spec));
         }
     }
@@ -75,7 +80,13 @@ fn top_k_grid(name: &str, data: &Dataset<'_>) {
     let mut failures = Vec::new();
     for (turn, penalty) in penalties.enumerate() {
         for k in ks.clone().filter(|k| data.rows() < 1000 || turn % ks.len() + 1 == *k) {
-            let spec = Spec { loss: top_k(k, 0.0), penalty, solver: newton(), tol: 1e-8, ..Spec::default() };
+            let spec = Spec {
+                loss: top_k(k, 0.0),
+                penalty,
+                solver: newton(),
+                tol: 1e-8,
+                ..Spec::default().with_usual_lambda()
+            };
             failures.extend(solved(name, data, &spec).map(|text| format!("k {k}: {text}")));
         }
     }
@@ -92,7 +103,7 @@ fn iris_is_solved_under_every_scaling() {
     let data = Problem::iris().dense();
     for scaling in Scaling::ALL {
         for p in [1.0, 2.0, 4.0] {
-            let spec = Spec { penalty: pairwise(1e-3, p), scaling, ..Spec::default() };
+            let spec = Spec { penalty: pairwise(1e-3, p), scaling, ..Spec::default().with_usual_lambda() };
             assert_eq!(solved("iris", &data, &spec), None, "{scaling:?}");
         }
     }
@@ -102,7 +113,7 @@ fn iris_is_solved_under_every_scaling() {
 fn a_fit_that_stops_early_has_a_bound_no_worse_than_that_of_its_point() {
     let data = Problem::random(77, 200, 6, 4).dense();
     for (p, lambda) in [(1.0, 1e-2), (2.0, 1.0), (4.0, 1e-3), (4.0, 10.0)] {
-        let spec = Spec { penalty: pairwise(lambda, p), scaling: Scaling::None, ..Spec::default() };
+        let spec = Spec { penalty: pairwise(lambda, p), scaling: Scaling::None, ..Spec::default().with_usual_lambda() };
         for limit in 1..spec.fit(&data).unwrap().training().iterations {
             let model = Spec { max_iter: Some(limit), ..spec.clone() }.fit(&data).unwrap();
             let again = spec.model_at(&data, model.weights(), model.intercept()).unwrap();
@@ -116,7 +127,7 @@ fn a_fit_that_stops_early_has_a_bound_no_worse_than_that_of_its_point() {
 #[test]
 fn orl_takes_few_steps_with_the_top_k_hinge() {
     let Some(data) = table("orl") else { return };
-    let model = Spec { tol: 1e-6, ..Method::Topk.spec() }.fit(&data).unwrap();
+    let model = Spec { tol: 1e-6, ..Method::Topk.spec().with_usual_lambda() }.fit(&data).unwrap();
     assert_eq!(model.training().stop, Stop::Converged);
     assert!(model.training().iterations < 60, "{:?}", model.training());
 }
@@ -125,7 +136,11 @@ fn orl_takes_few_steps_with_the_top_k_hinge() {
 #[test]
 fn a_far_warm_start_takes_hardly_more_steps_than_a_cold_one() {
     let Some(data) = table("vehicle") else { return };
-    let spec = |lambda| Spec { tol: 1e-6, penalty: AnyPenalty::Ridge(Ridge { lambda }), ..Method::Ovo.spec() };
+    let spec = |lambda| Spec {
+        tol: 1e-6,
+        penalty: AnyPenalty::Ridge(Ridge { lambda }),
+        ..Method::Ovo.spec().with_usual_lambda()
+    };
     let far = spec(100.0).fit(&data).unwrap();
     let cold = spec(1e-4).fit(&data).unwrap().training().iterations;
     let warm = spec(1e-4).fit_watched(&data, Some(&far), &mut |_| ControlFlow::Continue(())).unwrap();

@@ -36,7 +36,7 @@ fn few_words(seed: u64) -> Problem {
 }
 
 fn spec(method: Method, lambda: f64) -> Spec {
-    let spec = method.spec();
+    let spec = method.spec().with_usual_lambda();
     let penalty = spec.penalty.with_lambda(lambda);
     Spec { penalty, intercept: false, scaling: Scaling::None, tol: 1e-7, ..spec }
 }
@@ -119,9 +119,13 @@ fn descent_leaves_to_newton_what_would_take_too_long_and_what_asks_for_newton() 
     assert_eq!(solver(&Spec { max_iter: Some(100), ..spec.clone() }.fit(&data).unwrap()), "newton");
     assert_eq!(
         solver(
-            &Spec { intercept: true, penalty: Method::Cs.spec().penalty.with_lambda(0.1), ..spec.clone() }
-                .fit(&data)
-                .unwrap()
+            &Spec {
+                intercept: true,
+                penalty: Method::Cs.spec().with_usual_lambda().penalty.with_lambda(0.1),
+                ..spec.clone()
+            }
+            .fit(&data)
+            .unwrap()
         ),
         "dual"
     );

@@ -9,7 +9,7 @@ use crate::common::{Problem, Random, apart, none, pairwise};
 use crate::program::{add_pairwise, hard_program};
 
 fn spec(p: f64) -> Spec {
-    Spec { hard_margin: true, penalty: pairwise(1.0, p), scaling: Scaling::None, ..Spec::default() }
+    Spec { hard_margin: true, penalty: pairwise(1.0, p), scaling: Scaling::None, ..Spec::default().with_usual_lambda() }
 }
 
 /// Clouds around the corners of a simplex, so far apart that nothing overlaps.
@@ -236,9 +236,9 @@ fn one_hot_columns_depend_on_each_other_and_do_not_hinder_a_proof() {
 #[test]
 fn other_methods_and_penalties_are_refused() {
     for method in [Method::Lr, Method::Cs, Method::Ovr, Method::Ism3] {
-        let error = Spec { hard_margin: true, ..method.spec() }.check().unwrap_err().to_string();
+        let error = Spec { hard_margin: true, ..method.spec().with_usual_lambda() }.check().unwrap_err().to_string();
         assert!(error.starts_with("`hard-margin` must go with"), "{error}");
     }
     let l1 = AnyPenalty::Pairwise(Pairwise::new(Norm::L1, 1.0, 2.0));
-    assert!(Spec { hard_margin: true, penalty: l1, ..Spec::default() }.check().is_err());
+    assert!(Spec { hard_margin: true, penalty: l1, ..Spec::default().with_usual_lambda() }.check().is_err());
 }

@@ -38,7 +38,7 @@ fn texts(n: usize, d: usize, words: usize, c: usize) -> Dataset<'static> {
 fn reaction(method: Method, data: &Dataset<'_>, wait: Duration) -> (Duration, Duration, Stop) {
     let begun = Instant::now();
     let (mut last, mut silent, mut stopped) = (begun, Duration::ZERO, None);
-    let model = method.spec().fit_watched(data, None, &mut |_| {
+    let model = method.spec().with_usual_lambda().fit_watched(data, None, &mut |_| {
         silent = silent.max(last.elapsed());
         last = Instant::now();
         if begun.elapsed() < wait {

@@ -114,7 +114,7 @@ fn scaling_can_be_folded_into_the_weights() {
     let problem = Problem::iris();
     for scaling in Scaling::ALL {
         for data in [problem.dense(), problem.csr()] {
-            let spec = Spec { scaling, ..Spec::default() };
+            let spec = Spec { scaling, ..Spec::default().with_usual_lambda() };
             let model = spec.fit(&data).unwrap();
             let (w, b) = model.unscaled();
             let scaled = model.scaler().apply(data.x().view()).unwrap();

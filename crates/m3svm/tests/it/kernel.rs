@@ -113,7 +113,14 @@ fn kernel_problems_have_the_optimum_of_the_conic_solver() {
                 (top_k(1, 0.0), AnyPenalty::Ridge(Ridge { lambda: 0.1 })),
             ] {
                 let (expected, _) = reference(&features, &loss, &penalty, 1e-3, true);
-                let spec = Spec { loss, penalty, kernel, epsilon: 1e-3, scaling: Scaling::None, ..Spec::default() };
+                let spec = Spec {
+                    loss,
+                    penalty,
+                    kernel,
+                    epsilon: 1e-3,
+                    scaling: Scaling::None,
+                    ..Spec::default().with_usual_lambda()
+                };
                 let found = spec.fit(&problem.dense()).unwrap();
                 let certificate = found.certificate();
                 let label =
@@ -132,7 +139,7 @@ fn kernel_problems_have_the_optimum_of_the_conic_solver() {
 /// A spec of every method that a kernel suits.
 fn specs(kernel: Kernel) -> Vec<(Method, Spec)> {
     let suited = Method::ALL.into_iter().filter(|method| *method != Method::Smlr);
-    suited.map(|method| (method, Spec { kernel, ..method.spec() })).collect()
+    suited.map(|method| (method, Spec { kernel, ..method.spec().with_usual_lambda() })).collect()
 }
 
 fn kernels() -> [Kernel; 4] {
@@ -166,8 +173,15 @@ fn scores_are_sums_over_the_rows_that_are_kept() {
         for scheme in [Scheme::Joint, Scheme::OneVsRest, Scheme::OneVsOne] {
             for rank in [None, Some(12)] {
                 let penalty = AnyPenalty::Ridge(Ridge { lambda: 0.1 });
-                let spec =
-                    Spec { scheme, loss: hinge(0.0), penalty, kernel, rank, scaling: Scaling::None, ..Spec::default() };
+                let spec = Spec {
+                    scheme,
+                    loss: hinge(0.0),
+                    penalty,
+                    kernel,
+                    rank,
+                    scaling: Scaling::None,
+                    ..Spec::default().with_usual_lambda()
+                };
                 let model = spec.fit(&problem.dense()).unwrap();
                 let kept = model.expansion().unwrap();
                 assert_eq!((kept.is_approximate(), kept.len() <= 40), (rank.is_some(), true));
@@ -198,7 +212,7 @@ fn scores_are_sums_over_the_rows_that_are_kept() {
 #[test]
 fn margins_are_those_in_the_space_of_the_kernel() {
     let problem = Problem::clouds(7, 40, 3, 3, 0.8);
-    let spec = Spec { kernel: RBF, scaling: Scaling::None, ..Spec::default() };
+    let spec = Spec { kernel: RBF, scaling: Scaling::None, ..Spec::default().with_usual_lambda() };
     let model = spec.fit(&problem.dense()).unwrap();
     let kept = model.expansion().unwrap();
     for (k, l) in [(0, 1), (0, 2), (1, 2)] {
@@ -219,7 +233,8 @@ fn the_polynomial_of_degree_one_is_the_linear_method() {
     let linear = Kernel::Polynomial { degree: 1, gamma: Gamma::Value(1.0), coef0: 0.0 };
     for problem in [Problem::iris(), Problem::clouds(7, 60, 3, 4, 0.8)] {
         for (method, spec) in specs(linear) {
-            let (with, without) = (spec.fit(&problem.dense()).unwrap(), method.spec().fit(&problem.dense()).unwrap());
+            let (with, without) =
+                (spec.fit(&problem.dense()).unwrap(), method.spec().with_usual_lambda().fit(&problem.dense()).unwrap());
             let (a, b) = (with.certificate().objective, without.certificate().objective);
             assert!((a - b).abs() <= 3e-8 * b, "{}: {a} {b}", method.name());
             let (a, b) = (with.predict(problem.dense().x()).unwrap(), without.predict(problem.dense().x()).unwrap());
@@ -249,7 +264,7 @@ fn weights_equal_repetition() {
 fn rows_of_weight_0_decide_nothing_about_a_kernel() {
     let kernel = Kernel::Polynomial { degree: 3, gamma: Gamma::Value(0.5), coef0: 0.0 };
     let mut problem = Problem::random(6, 12, 2, 3);
-    let spec = Spec { kernel, scaling: m3svm::Scaling::None, ..Spec::default() };
+    let spec = Spec { kernel, scaling: m3svm::Scaling::None, ..Spec::default().with_usual_lambda() };
     let kept: Vec<usize> = (0..11).collect();
     let without = spec.fit(&problem.rows(&kept).dense()).unwrap();
     problem.weights = Some((0..12).map(|i| f64::from(u8::from(i < 11))).collect());
@@ -272,8 +287,8 @@ fn a_precomputed_kernel_is_the_kernel() {
     let classes = problem.dense().classes().to_vec();
     let data = Dataset::new(own, problem.y.clone(), classes).unwrap();
     for method in [Method::M3svm, Method::Cs, Method::Ovo] {
-        let computed = Spec { kernel: RBF, scaling: Scaling::None, ..method.spec() };
-        let given = Spec { kernel: Kernel::Precomputed, ..method.spec() };
+        let computed = Spec { kernel: RBF, scaling: Scaling::None, ..method.spec().with_usual_lambda() };
+        let given = Spec { kernel: Kernel::Precomputed, ..method.spec().with_usual_lambda() };
         let (a, b) = (computed.fit(&problem.dense()).unwrap(), given.fit(&data).unwrap());
         assert!(apart(a.certificate().objective, b.certificate().objective) < 1e-7);
         let (a, b) = (a.raw_scores(others.dense().x()).unwrap(), b.raw_scores(&theirs).unwrap());
@@ -284,7 +299,7 @@ fn a_precomputed_kernel_is_the_kernel() {
 #[test]
 fn low_rank_is_exact_at_full_rank_and_loses_less_the_larger_it_is() {
     let problem = Problem::clouds(7, 80, 2, 3, 0.8);
-    let spec = Spec { kernel: RBF, ..Method::Cs.spec() };
+    let spec = Spec { kernel: RBF, ..Method::Cs.spec().with_usual_lambda() };
     let full = spec.fit(&problem.dense()).unwrap().certificate().objective;
     let mut before = f64::INFINITY;
     for rank in [5, 20, 79] {
@@ -309,7 +324,7 @@ fn rows_too_long_for_a_kernel_are_an_error_when_trained_on_and_when_predicted() 
     let fitted = Problem::clouds(7, 12, 3, 3, 0.8);
     long.x.iter_mut().for_each(|v| *v *= 1e306);
     for kernel in [RBF, POLYNOMIAL, LAPLACIAN, Kernel::Cosine] {
-        let spec = Spec { kernel, scaling: Scaling::None, ..Method::Ww.spec() };
+        let spec = Spec { kernel, scaling: Scaling::None, ..Method::Ww.spec().with_usual_lambda() };
         for data in [long.dense(), long.csr()] {
             let error = spec.fit(&data).unwrap_err().to_string();
             assert!(error.contains(" is inf; scale the features"), "{kernel:?}: {error}");
@@ -333,7 +348,7 @@ fn rows_at_the_origin_may_be_the_first_that_pull() {
     let problem = Problem { n: 4, d: 1, c: 2, x, y: vec![0, 1, 0, 1], weights: None };
     for kernel in [Kernel::Cosine, Kernel::Polynomial { degree: 3, gamma: Gamma::Value(1.0), coef0: 0.0 }] {
         let penalty = AnyPenalty::Ridge(Ridge { lambda: 1e-7 });
-        let spec = Spec { kernel, penalty, scaling: Scaling::None, ..Method::Lr.spec() };
+        let spec = Spec { kernel, penalty, scaling: Scaling::None, ..Method::Lr.spec().with_usual_lambda() };
         let model = spec.fit(&problem.dense()).unwrap();
         // Rows at the origin pay ln 2 each, whatever there is; the others next to nothing.
         let certificate = model.certificate();
@@ -351,7 +366,7 @@ fn models_with_kernels_come_back_from_their_files() {
         for rank in [None, Some(9)] {
             for data in [problem.dense(), problem.csr()] {
                 let data = if kernel == Kernel::Precomputed { precomputed.clone() } else { data };
-                let model = Spec { kernel, rank, ..Method::Ww.spec() }.fit(&data).unwrap();
+                let model = Spec { kernel, rank, ..Method::Ww.spec().with_usual_lambda() }.fit(&data).unwrap();
                 let bytes = model.to_bytes().unwrap();
                 let read = Model::from_bytes(&bytes).unwrap();
                 assert_eq!(model, read);
@@ -373,14 +388,19 @@ fn a_fit_can_begin_where_another_has_ended() {
     let problem = Problem::clouds(7, 60, 3, 3, 0.8);
     let go_on = &mut |_: &_| std::ops::ControlFlow::Continue(());
     for method in [Method::M3svm, Method::Lr, Method::Ovr] {
-        let spec = Spec { kernel: RBF, ..method.spec() };
+        let spec = Spec { kernel: RBF, ..method.spec().with_usual_lambda() };
         let cold = spec.fit(&problem.dense()).unwrap();
         let warm = spec.fit_watched(&problem.dense(), Some(&cold), go_on).unwrap();
         assert!(apart(cold.certificate().objective, warm.certificate().objective) < 1e-7);
-        let linear = method.spec().fit(&problem.dense()).unwrap();
+        let linear = method.spec().with_usual_lambda().fit(&problem.dense()).unwrap();
         let warm = spec.fit_watched(&problem.dense(), Some(&linear), go_on).unwrap();
         assert!(apart(cold.certificate().objective, warm.certificate().objective) < 1e-7);
-        let error = method.spec().fit_watched(&problem.dense(), Some(&cold), go_on).unwrap_err().to_string();
+        let error = method
+            .spec()
+            .with_usual_lambda()
+            .fit_watched(&problem.dense(), Some(&cold), go_on)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("warm-start"), "{error}");
     }
 }
@@ -389,7 +409,7 @@ fn a_fit_can_begin_where_another_has_ended() {
 fn what_is_no_kernel_is_refused_with_a_reason() {
     let problem = Problem::random(5, 12, 3, 3);
     let refused = |kernel: Kernel, rank: Option<usize>, data: &Dataset<'_>| {
-        Spec { kernel, rank, ..Spec::default() }.fit(data).unwrap_err().to_string()
+        Spec { kernel, rank, ..Spec::default().with_usual_lambda() }.fit(data).unwrap_err().to_string()
     };
     let data = problem.dense();
     let zero = refused(Kernel::Rbf { gamma: Gamma::Value(0.0) }, None, &data);
@@ -397,7 +417,7 @@ fn what_is_no_kernel_is_refused_with_a_reason() {
     assert_eq!(refused(RBF, Some(0), &data), "`rank` must be at least 1, found 0");
     assert_eq!(refused(RBF, Some(13), &data), "`rank` must be at most the number of training rows, found 13");
     assert_eq!(refused(Kernel::Linear, Some(3), &data), "`rank` must be left out without a kernel, found 3");
-    let smlr = Spec { kernel: RBF, ..Method::Smlr.spec() }.fit(&data).unwrap_err().to_string();
+    let smlr = Spec { kernel: RBF, ..Method::Smlr.spec().with_usual_lambda() }.fit(&data).unwrap_err().to_string();
     assert!(smlr.starts_with("`kernel` must be linear for penalties of absolute values"), "{smlr}");
     let wide = refused(Kernel::Precomputed, None, &data);
     assert_eq!(wide, "columns of the precomputed kernel (one per training row): expected 12, found 3");
@@ -432,6 +452,6 @@ fn what_is_no_kernel_is_refused_with_a_reason() {
     assert!(constant.ends_with("it is 1 for all pairs of rows, expected one that tells rows apart"), "{constant}");
     // Rows that are there twice only cost nothing.
     let twice: Vec<usize> = (0..12).chain(0..12).collect();
-    let model = Spec { kernel: RBF, ..Spec::default() }.fit(&problem.rows(&twice).dense()).unwrap();
+    let model = Spec { kernel: RBF, ..Spec::default().with_usual_lambda() }.fit(&problem.rows(&twice).dense()).unwrap();
     assert!(model.expansion().unwrap().rank() <= 12);
 }

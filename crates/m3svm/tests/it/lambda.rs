@@ -13,7 +13,8 @@ use crate::common::{Problem, Random};
 
 fn auto(method: Method) -> Spec {
     let spec = method.spec();
-    Spec { penalty: spec.penalty.with_lambda(AUTO), ..spec }
+    assert!(spec.chooses_lambda(), "{method:?}: a choice is what nobody has to ask for");
+    spec
 }
 
 fn with_p(p: f64) -> Spec {
@@ -90,8 +91,7 @@ fn weights_are_repetitions_and_neither_order_nor_storage_nor_threads_matter() {
         let repeated = problem.rows(&order.iter().map(|i| rows[*i]).collect::<Vec<_>>());
         problem.weights = Some(counts.iter().map(|k| *k as f64).collect());
         let single = Problem { x: problem.x.iter().map(|v| f64::from(*v as f32)).collect(), ..problem.clone() };
-        // Not one-vs-one: its solver goes row by row, and where values are as good as each other that decides.
-        for spec in [with_p(4.0), auto(Method::Lr), auto(Method::Ovr)] {
+        for spec in [with_p(4.0), auto(Method::Lr), auto(Method::Ovr), auto(Method::Ovo)] {
             let spec = Spec { scaling: Scaling::None, ..spec };
             let label = format!("{seed} {:?} {:?}", spec.scheme, spec.loss);
             let model = spec.fit(&problem.dense()).unwrap();
@@ -178,6 +178,21 @@ fn rows_on_disk_choose_by_the_same_rows_in_any_order() {
     assert!(one.training().passes.is_some(), "rows were held in memory");
     assert!(choice(&one).rows == 400 && (50..200).contains(&choice(&one).used), "{:?}", choice(&one));
     same(&one, &other, "order");
+}
+
+#[test]
+fn a_number_is_taken_where_one_is_set_and_nothing_is_chosen_without_slack() {
+    let data = Problem::iris().dense();
+    let usual = Spec::default().with_usual_lambda();
+    assert_eq!(usual.penalty.lambda(), Some(1e-3));
+    assert_eq!(Method::Lr.spec().with_usual_lambda().penalty.lambda(), Some(0.5));
+    assert!(usual.fit(&data).unwrap().training().lambda.is_none());
+    let hard = Spec { hard_margin: true, ..Spec::default() };
+    let apart = Features::dense(vec![0.0, 1.0, 5.0, 6.0], 4, 1).unwrap();
+    let apart = Dataset::from_labels(apart, &["a", "a", "b", "b"]).unwrap();
+    assert!(hard.fit(&apart).unwrap().training().lambda.is_none());
+    let error = Spec { scaling: Scaling::None, ..Spec::default() }.model_at(&data, &[0.0; 12], &[0.0; 3]).unwrap_err();
+    assert_eq!(error.to_string(), "`lambda` must be a number for weights from elsewhere, found auto");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::convergence::{solved, sparse, table};
 
 fn defaults(name: &str, data: Option<Dataset<'static>>) {
     let Some(data) = data else { return };
-    let spec = Spec { tol: 1e-6, ..Spec::default() };
+    let spec = Spec { tol: 1e-6, ..Spec::default().with_usual_lambda() };
     assert_eq!(solved(name, &data, &spec), None);
 }
 

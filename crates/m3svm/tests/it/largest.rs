@@ -6,8 +6,12 @@ use m3svm::{AnyPenalty, Model, Scaling, Spec, Stop};
 use crate::common::{Problem, apart, hinge, none};
 
 fn fit(problem: &Problem, penalty: Pairwise) -> Model {
-    let spec =
-        Spec { loss: hinge(0.01), penalty: AnyPenalty::Pairwise(penalty), scaling: Scaling::None, ..Spec::default() };
+    let spec = Spec {
+        loss: hinge(0.01),
+        penalty: AnyPenalty::Pairwise(penalty),
+        scaling: Scaling::None,
+        ..Spec::default().with_usual_lambda()
+    };
     spec.fit(&problem.dense()).unwrap()
 }
 
@@ -53,7 +57,9 @@ fn it_is_proven_for_every_strength() {
         for lambda in [1e-6, 1e-3, 1.0, 1e3] {
             for delta in [0.0, 0.01] {
                 let penalty = AnyPenalty::Pairwise(Pairwise::new(Norm::L2, lambda, f64::INFINITY));
-                let model = Spec { loss: hinge(delta), penalty, ..Spec::default() }.fit(&problem.dense()).unwrap();
+                let model = Spec { loss: hinge(delta), penalty, ..Spec::default().with_usual_lambda() }
+                    .fit(&problem.dense())
+                    .unwrap();
                 let (gap, stop) = (model.certificate().relative_gap(), model.training().stop);
                 if stop != Stop::Converged {
                     failures.push(format!("problem {number} λ {lambda} δ {delta}: {gap:?} {stop:?}"));
@@ -81,8 +87,8 @@ fn several_pairs_share_the_smallest_margin() {
 #[test]
 fn it_is_refused_in_the_other_norm() {
     let penalty = AnyPenalty::Pairwise(Pairwise::new(Norm::L1, 0.1, f64::INFINITY));
-    let error = Spec { penalty, ..Spec::default() }.check().unwrap_err().to_string();
+    let error = Spec { penalty, ..Spec::default().with_usual_lambda() }.check().unwrap_err().to_string();
     assert_eq!(error, "`p` must be at most 1000 in the norm l1, found inf");
     let penalty = AnyPenalty::Pairwise(Pairwise::new(Norm::L2, 0.1, f64::NEG_INFINITY));
-    assert!(Spec { penalty, ..Spec::default() }.check().is_err());
+    assert!(Spec { penalty, ..Spec::default().with_usual_lambda() }.check().is_err());
 }

@@ -10,7 +10,7 @@ fn model(weights: &[f64]) -> Model {
     let rows: Vec<f64> = (0..weights.len()).map(|k| k as f64).collect();
     let names: Vec<String> = (0..weights.len()).map(|k| format!("c{k}")).collect();
     let data = Dataset::from_labels(Features::dense(rows, weights.len(), 1).unwrap(), &names).unwrap();
-    let spec = Spec { scaling: Scaling::None, intercept: false, ..Method::Lr.spec() };
+    let spec = Spec { scaling: Scaling::None, intercept: false, ..Method::Lr.spec().with_usual_lambda() };
     spec.model_at(&data, weights, &[]).unwrap()
 }
 
@@ -42,17 +42,17 @@ fn what_no_memory_holds_is_refused_with_what_it_is_for() {
         other => panic!("{what}: {other:?}"),
     };
     let go_on = |_: &_| std::ops::ControlFlow::Continue(());
-    let specs = [Method::Lr.spec()];
+    let specs = [Method::Lr.spec().with_usual_lambda()];
     let many = Comparison { folds: 2, repeats: 99_999_999_999, ..Comparison::new(specs.clone()) };
     refused(many.run(&data, None, &Journal::none(), &go_on).map(drop), "2 folds in each of 99999999999 repeats");
     let most = Comparison { folds: usize::MAX, repeats: usize::MAX, ..Comparison::new(specs) };
     refused(most.run(&data, None, &Journal::none(), &go_on).map(drop), "comparison");
-    let search = Search { repeats: usize::MAX, ..Search::new(Method::Lr.spec()) };
+    let search = Search { repeats: usize::MAX, ..Search::new(Method::Lr.spec().with_usual_lambda()) };
     refused(search.run(&data, None, &Journal::none(), &go_on).map(drop), "fits");
     refused(Metrics::new(&[0], &[0], None, 1 << 25).map(drop), "33554432 by 33554432 classes");
     // One-vs-one has a scorer for every pair of classes.
     let names: Vec<String> = (0..20_000).map(|k| k.to_string()).collect();
     let x = Features::csr(vec![0; 20_001], Vec::<u32>::new(), Vec::<f64>::new(), 1 << 20).unwrap();
     let data = Dataset::from_labels(x, &names).unwrap();
-    refused(Method::Ovo.spec().fit(&data).map(drop), "1048576 features for 199990000 scorers");
+    refused(Method::Ovo.spec().with_usual_lambda().fit(&data).map(drop), "1048576 features for 199990000 scorers");
 }

@@ -18,11 +18,15 @@ const SIZES: [f64; 8] = [1e-300, 1e-160, 1e-30, 1e-8, 1e8, 1e30, 1e160, 1e300];
 
 /// Every method by its name, and the combinations of losses and penalties with other kinks.
 fn specs() -> Vec<(String, Spec)> {
-    let mut all: Vec<(String, Spec)> = Method::ALL.into_iter().map(|m| (m.name().to_string(), m.spec())).collect();
+    let mut all: Vec<(String, Spec)> =
+        Method::ALL.into_iter().map(|m| (m.name().to_string(), m.spec().with_usual_lambda())).collect();
     let pair = |norm, p| AnyPenalty::Pairwise(Pairwise::new(norm, 1e-3, p));
     for (name, loss) in [("hinge", hinge(0.0)), ("smooth", hinge(1e-3)), ("top", top_k(2, 1e-3))] {
         for (norm, p) in [(Norm::L2, 1.0), (Norm::L2, 1.5), (Norm::L1, 2.0)] {
-            all.push((format!("{name} {norm:?} {p}"), Spec { loss, penalty: pair(norm, p), ..Spec::default() }));
+            all.push((
+                format!("{name} {norm:?} {p}"),
+                Spec { loss, penalty: pair(norm, p), ..Spec::default().with_usual_lambda() },
+            ));
         }
     }
     for (_, spec) in &mut all {
@@ -127,7 +131,7 @@ fn a_start_where_the_objective_overflows_is_an_error() {
 fn a_search_names_the_setting_whose_fit_overflows() {
     let problem = Problem::random(1, 30, 2, 3);
     let solver = AnySolver::Adam(Adam { learning_rate: 1e200, batch: None });
-    let spec = Spec { solver, ..Method::M3svm.spec() };
+    let spec = Spec { solver, ..Method::M3svm.spec().with_usual_lambda() };
     let grid = Grid { lambdas: Some("0.5".parse().unwrap()), ps: Some("4".parse().unwrap()), ..Grid::default() };
     let search = Search { grid, ..Search::new(spec) };
     let found = search.run(&problem.dense(), None, &Journal::none(), &|_| ControlFlow::Continue(()));
@@ -141,10 +145,13 @@ fn what_is_proven_has_converged() {
     let tie =
         Dataset::from_labels(Features::dense(vec![1.0, 1.0, 2.0, 2.0], 4, 1).unwrap(), &["x", "y", "x", "y"]).unwrap();
     let iris = Problem::iris().dense();
-    let strong = |method: Method, lambda| Spec { penalty: method.spec().penalty.with_lambda(lambda), ..method.spec() };
+    let strong = |method: Method, lambda| Spec {
+        penalty: method.spec().with_usual_lambda().penalty.with_lambda(lambda),
+        ..method.spec().with_usual_lambda()
+    };
     for method in Method::ALL {
         for (what, spec, data) in [
-            ("tie", method.spec(), &tie),
+            ("tie", method.spec().with_usual_lambda(), &tie),
             ("strong", strong(method, 1e100), &iris),
             ("stronger", strong(method, 1e300), &iris),
         ] {
@@ -243,7 +250,7 @@ fn powers_and_widths_of_any_size() {
         for lambda in [1e-300, 1e-3, 1.0, 1e300] {
             for (norm, loss) in [(Norm::L2, hinge(1e-3)), (Norm::L1, hinge(0.0)), (Norm::L2, AnyLoss::examples()[0])] {
                 let penalty = AnyPenalty::Pairwise(Pairwise::new(norm, lambda, p));
-                let spec = Spec { loss, penalty, max_iter: Some(60), ..Spec::default() };
+                let spec = Spec { loss, penalty, max_iter: Some(60), ..Spec::default().with_usual_lambda() };
                 fit(&format!("{norm:?} p {p} λ {lambda}"), &spec, &small(6).dense());
             }
         }
@@ -251,7 +258,7 @@ fn powers_and_widths_of_any_size() {
     for delta in SIZES.into_iter().chain([5e-324, 1e-14, 1.0, 1e308]) {
         for loss in [hinge(delta), top_k(1, delta), top_k(2, delta)] {
             for method in [Method::M3svm, Method::Ww, Method::Ovr, Method::Ovo] {
-                let spec = Spec { loss, max_iter: Some(60), ..method.spec() };
+                let spec = Spec { loss, max_iter: Some(60), ..method.spec().with_usual_lambda() };
                 fit(&format!("{} δ {delta} {loss:?}", method.name()), &spec, &small(7).dense());
             }
         }
@@ -300,7 +307,11 @@ fn within_the_promised_range_optima_are_proven() {
         for norm in [Norm::L1, Norm::L2] {
             for lambda in [1e-3, 1.0, 1e3] {
                 let penalty = AnyPenalty::Pairwise(Pairwise::new(norm, lambda, p));
-                proven(format!("{norm:?} p {p} λ {lambda}"), &Spec { penalty, ..Spec::default() }, &small(15));
+                proven(
+                    format!("{norm:?} p {p} λ {lambda}"),
+                    &Spec { penalty, ..Spec::default().with_usual_lambda() },
+                    &small(15),
+                );
             }
         }
     }
@@ -308,7 +319,7 @@ fn within_the_promised_range_optima_are_proven() {
         for (loss, method) in
             [(hinge(delta), Method::M3svm), (hinge(delta), Method::Ovr), (top_k(2, delta), Method::Topk)]
         {
-            proven(format!("δ {delta} {loss:?}"), &Spec { loss, ..method.spec() }, &small(16));
+            proven(format!("δ {delta} {loss:?}"), &Spec { loss, ..method.spec().with_usual_lambda() }, &small(16));
         }
     }
 }
@@ -337,25 +348,34 @@ fn what_is_beyond_the_range_is_refused() {
         assert!(matches!(one, Err(Error::TooFewClasses { found: 1, .. })), "{name}");
     }
     for wrong in [f64::NAN, f64::NEG_INFINITY, 0.0, -1.0, 1000.1, 1e300] {
-        let spec = Spec { penalty: pairwise(1.0, wrong), ..Spec::default() };
+        let spec = Spec { penalty: pairwise(1.0, wrong), ..Spec::default().with_usual_lambda() };
         refused(&spec, "`p` must be greater than 0 and at most 1000, or inf", wrong);
     }
     for wrong in odd.into_iter().chain([-1e-300, 1.1e6]) {
         for loss in [hinge(wrong), top_k(2, wrong)] {
-            refused(&Spec { loss, ..Spec::default() }, "`delta` must be a number from 0 to 1e6", wrong);
+            refused(
+                &Spec { loss, ..Spec::default().with_usual_lambda() },
+                "`delta` must be a number from 0 to 1e6",
+                wrong,
+            );
         }
     }
-    let too_many = Spec { loss: top_k(3, 0.0), ..Method::Topk.spec() }.fit(&data).unwrap_err().to_string();
+    let too_many =
+        Spec { loss: top_k(3, 0.0), ..Method::Topk.spec().with_usual_lambda() }.fit(&data).unwrap_err().to_string();
     assert_eq!(too_many, "`k` must be less than the number of classes, found 3 with 3 classes");
     for wrong in odd {
         assert!(matches!(Features::dense(vec![1.0, wrong], 2, 1), Err(Error::NotFinite { row: 1, column: 0, .. })));
         let weights = vec![wrong; data.rows()];
         assert!(matches!(data.clone().with_weights(weights), Err(Error::Weight { .. })));
     }
-    let none = data.clone().with_weights(vec![0.0; data.rows()]).and_then(|data| Spec::default().fit(&data));
+    let none = data
+        .clone()
+        .with_weights(vec![0.0; data.rows()])
+        .and_then(|data| Spec::default().with_usual_lambda().fit(&data));
     assert!(matches!(none, Err(Error::NoWeight { .. })), "{none:?}");
     let of_classes = ClassWeight::Each(data.classes().iter().map(|name| (name.clone(), 0.0)).collect());
-    let none = Spec { class_weight: of_classes, ..Spec::default() }.fit(&data).unwrap_err().to_string();
+    let none =
+        Spec { class_weight: of_classes, ..Spec::default().with_usual_lambda() }.fit(&data).unwrap_err().to_string();
     assert_eq!(none, "the weights of the rows, with those of their classes, are all zero, expected at least one above");
     let none =
         Dataset::new(Features::dense(Vec::<f64>::new(), 2, 0).unwrap(), vec![0, 1], vec!["a".into(), "b".into()]);

@@ -41,19 +41,19 @@ fn of_cost(cost: f64) -> f64 {
 
 #[test]
 fn one_vs_rest_is_that_of_liblinear() {
-    agrees("liblinear ovr hinge", &Spec { intercept: false, ..Method::Ovr.spec() }, of_cost, same);
+    agrees("liblinear ovr hinge", &Spec { intercept: false, ..Method::Ovr.spec().with_usual_lambda() }, of_cost, same);
 }
 
 #[test]
 fn one_vs_rest_with_the_logistic_loss_is_that_of_liblinear() {
     let loss = AnyLoss::Softmax(Softmax {});
-    let spec = Spec { intercept: false, scheme: Scheme::OneVsRest, loss, ..Method::Lr.spec() };
+    let spec = Spec { intercept: false, scheme: Scheme::OneVsRest, loss, ..Method::Lr.spec().with_usual_lambda() };
     agrees("liblinear ovr logistic", &spec, of_cost, same);
 }
 
 #[test]
 fn logistic_regression_of_two_classes_is_that_of_liblinear() {
-    let spec = Spec { intercept: false, ..Method::Lr.spec() };
+    let spec = Spec { intercept: false, ..Method::Lr.spec().with_usual_lambda() };
     agrees(
         "liblinear two-class logistic",
         &spec,
@@ -68,15 +68,20 @@ fn logistic_regression_of_two_classes_is_that_of_liblinear() {
 
 #[test]
 fn multinomial_logistic_regression_is_that_of_scikit_learn() {
-    agrees("scikit-learn multinomial", &Method::Lr.spec(), of_cost, same);
+    agrees("scikit-learn multinomial", &Method::Lr.spec().with_usual_lambda(), of_cost, same);
 }
 
 #[test]
 fn one_vs_one_is_that_of_libsvm() {
-    agrees("libsvm ovo", &Method::Ovo.spec(), of_cost, same);
+    agrees("libsvm ovo", &Method::Ovo.spec().with_usual_lambda(), of_cost, same);
 }
 
 #[test]
 fn crammer_and_singers_machine_is_that_of_liblinear() {
-    agrees("liblinear crammer-singer", &Spec { intercept: false, ..Method::Cs.spec() }, of_cost, same);
+    agrees(
+        "liblinear crammer-singer",
+        &Spec { intercept: false, ..Method::Cs.spec().with_usual_lambda() },
+        of_cost,
+        same,
+    );
 }

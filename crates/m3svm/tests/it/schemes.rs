@@ -29,7 +29,7 @@ fn difference(model: &Model) -> Vec<f64> {
 fn every_scorer_is_the_optimum_of_its_own_problem_of_two_classes() {
     let problem = Problem::random(5, 60, 3, 4).weighted(1);
     for method in schemes() {
-        let spec = Spec { scaling: Scaling::None, epsilon: 1e-3, tol: 1e-10, ..method.spec() };
+        let spec = Spec { scaling: Scaling::None, epsilon: 1e-3, tol: 1e-10, ..method.spec().with_usual_lambda() };
         let model = spec.fit(&problem.dense()).unwrap();
         let mut sides: Vec<(u32, Option<u32>)> = Vec::new();
         match spec.scheme {
@@ -41,7 +41,7 @@ fn every_scorer_is_the_optimum_of_its_own_problem_of_two_classes() {
         for (number, (k, against)) in sides.into_iter().enumerate() {
             // λ‖w‖² and ε‖w‖² in one vector are twice as much in two columns ±w/2.
             let lambda = 2.0 * spec.penalty.lambda().unwrap();
-            let joint = Method::Ww.spec();
+            let joint = Method::Ww.spec().with_usual_lambda();
             let joint = Spec {
                 scaling: Scaling::None,
                 epsilon: 2e-3,
@@ -67,7 +67,8 @@ fn problems_side_by_side_have_the_optimum_of_problems_apart() {
     for (problem, intercept) in [(&narrow, true), (&narrow, false), (&wide, true), (&wide, false)] {
         for data in [problem.dense(), problem.csr(), problem.dense32(), problem.csr32()] {
             for (method, delta) in schemes().into_iter().flat_map(|method| [(method, 0.0), (method, 0.05)]) {
-                let together = Spec { intercept, scaling: Scaling::None, loss: hinge(delta), ..method.spec() };
+                let together =
+                    Spec { intercept, scaling: Scaling::None, loss: hinge(delta), ..method.spec().with_usual_lambda() };
                 let lambda = together.penalty.lambda().unwrap();
                 // Twice λ(‖w‖² + 2‖w/2‖²).
                 let apart_penalty = AnyPenalty::PairwiseRidge(PairwiseRidge { lambda: lambda / 3.0 });
@@ -86,7 +87,7 @@ fn both_schemes_are_proven_on_iris_dense_and_sparse() {
     let mut failures = Vec::new();
     for method in schemes() {
         for lambda in [1e-3, 0.5, 50.0] {
-            let spec = method.spec();
+            let spec = method.spec().with_usual_lambda();
             let spec = Spec { penalty: spec.penalty.with_lambda(lambda), scaling: Scaling::MaxAbs, ..spec };
             let (dense, sparse) = (Problem::iris().dense(), Problem::iris().csr());
             let models = [spec.fit(&dense).unwrap(), spec.fit(&sparse).unwrap()];
@@ -108,7 +109,7 @@ fn scorers_of_two_classes_agree_with_the_joint_problem() {
     let mut problem = Problem::random(9, 40, 3, 2);
     problem.x.iter_mut().for_each(|x| *x *= 0.7);
     let fit = |method: Method, factor: f64| {
-        let spec = method.spec();
+        let spec = method.spec().with_usual_lambda();
         let lambda = factor * spec.penalty.lambda().unwrap();
         let spec = Spec { penalty: spec.penalty.with_lambda(lambda), scaling: Scaling::None, tol: 1e-10, ..spec };
         spec.fit(&problem.dense()).unwrap()
@@ -126,7 +127,7 @@ fn scorers_of_two_classes_agree_with_the_joint_problem() {
 fn a_model_file_keeps_the_scorers_of_the_pairs() {
     let data = Problem::iris().dense();
     for method in schemes() {
-        let model = method.spec().fit(&data).unwrap();
+        let model = method.spec().with_usual_lambda().fit(&data).unwrap();
         let again = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
         assert_eq!(model, again);
         assert_eq!(model.scores(data.x()).unwrap(), again.scores(data.x()).unwrap());
@@ -141,7 +142,7 @@ fn a_warm_start_is_already_proven_and_keeps_the_sign_of_pairs() {
     let (problem, data) = (Problem::iris(), Problem::iris().dense());
     for method in schemes() {
         // Slopes of the exact hinge prove nothing by themselves; those of the smoothed one do.
-        let spec = Spec { loss: hinge(0.01), ..method.spec() };
+        let spec = Spec { loss: hinge(0.01), ..method.spec().with_usual_lambda() };
         let model = spec.fit(&data).unwrap();
         let again = spec.fit_watched(&data, Some(&model), &mut |_| std::ops::ControlFlow::Continue(())).unwrap();
         assert_eq!(again.training().iterations, 0, "{method:?}");
@@ -153,8 +154,11 @@ fn a_warm_start_is_already_proven_and_keeps_the_sign_of_pairs() {
         let warm = spec.fit_watched(&turned, Some(&model), &mut |_| std::ops::ControlFlow::Continue(())).unwrap();
         assert_eq!(warm.training().iterations, 0, "{method:?}");
     }
-    let joint = Method::Ww.spec().fit(&data).unwrap();
-    let mixed = Method::Ovo.spec().fit_watched(&data, Some(&joint), &mut |_| std::ops::ControlFlow::Continue(()));
+    let joint = Method::Ww.spec().with_usual_lambda().fit(&data).unwrap();
+    let mixed = Method::Ovo
+        .spec()
+        .with_usual_lambda()
+        .fit_watched(&data, Some(&joint), &mut |_| std::ops::ControlFlow::Continue(()));
     assert!(mixed.unwrap_err().to_string().contains("one-vs-one has one per pair"));
 }
 
@@ -163,7 +167,7 @@ fn an_interrupted_decomposition_returns_what_it_has() {
     let data = Problem::iris().dense();
     for method in schemes() {
         let mut calls = 0;
-        let model = method.spec().fit_watched(&data, None, &mut |at| {
+        let model = method.spec().with_usual_lambda().fit_watched(&data, None, &mut |at| {
             calls += usize::from(at.objective.is_finite());
             std::ops::ControlFlow::Break(())
         });
@@ -182,7 +186,7 @@ fn sparse_rows_without_intercepts_have_the_optimum_of_newton_steps() {
             penalty: AnyPenalty::Ridge(Ridge { lambda }),
             intercept: false,
             tol: 1e-9,
-            ..Method::Ovr.spec()
+            ..Method::Ovr.spec().with_usual_lambda()
         };
         let steps = Spec { solver: newton(), ..spec.clone() };
         let [model, other] = [&spec, &steps].map(|spec| spec.fit(&problem.csr()).unwrap());
@@ -207,7 +211,7 @@ fn a_class_without_rows_does_not_break_the_others() {
     let x = Features::dense(problem.x.clone(), problem.n, problem.d).unwrap();
     let data = m3svm::Dataset::new(x, problem.y.clone(), names).unwrap();
     for method in schemes() {
-        let model = method.spec().fit(&data).unwrap();
+        let model = method.spec().with_usual_lambda().fit(&data).unwrap();
         assert!(model.certificate().relative_gap().unwrap() <= 1e-6, "{method:?} {:?}", model.certificate());
         assert!(model.predict(data.x()).unwrap().iter().all(|k| *k < 3), "{method:?}");
     }

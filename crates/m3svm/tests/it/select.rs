@@ -50,7 +50,7 @@ fn a_search_finds_what_separate_fits_find() {
     let mut failures = Vec::new();
     for method in Method::ALL {
         for (name, data) in [("dense", many_rows.dense()), ("sparse", many_rows.csr()), ("wide", wide.dense())] {
-            let search = Search { tol: 1e-9, ..small(method.spec()) };
+            let search = Search { tol: 1e-9, ..small(method.spec().with_usual_lambda()) };
             let (found, expected) = (run(&search, &data), plain_loop(&search, &data));
             for (outcome, expected) in found.outcomes.iter().zip(&expected) {
                 // The sum of weights may be added up in another order.
@@ -74,7 +74,7 @@ fn rows_are_held_out_as_separate_fits_would() {
     let weight = |i: u32| data.weights().map_or(1.0, |w| w[i as usize]);
     let mut failures = Vec::new();
     for method in Method::ALL {
-        let spec = Spec { tol: 1e-3, ..method.spec() };
+        let spec = Spec { tol: 1e-3, ..method.spec().with_usual_lambda() };
         let split = folds(data.y(), None, 4, spec.seed, 0).unwrap();
         let held = HeldOut::new(&spec, &data, None, &split, &|_| ControlFlow::Continue(())).unwrap();
         assert_eq!(held.rows, (0..60).collect::<Vec<u32>>());
@@ -107,7 +107,7 @@ fn rows_are_held_out_as_separate_fits_would() {
 #[test]
 fn rows_of_a_group_are_held_out_together_and_shares_are_about_what_was_asked_for() {
     let data = Problem::random(305, 200, 4, 3).dense();
-    let spec = Spec::default();
+    let spec = Spec::default().with_usual_lambda();
     for (share, least, most) in [(0.2, 38, 42), (0.25, 48, 52), (0.5, 98, 102), (0.7, 136, 144), (0.01, 8, 12)] {
         let split = Validation::Share(share).splits(&spec, &data, None).unwrap();
         assert_eq!(split.len(), 1);
@@ -131,7 +131,7 @@ fn rows_of_a_group_are_held_out_together_and_shares_are_about_what_was_asked_for
 fn an_interrupted_validation_says_so() {
     let data = Problem::random(306, 60, 4, 3).dense();
     let split = folds(data.y(), None, 3, 0, 0).unwrap();
-    let stop = HeldOut::new(&Spec::default(), &data, None, &split, &|_| ControlFlow::Break(()));
+    let stop = HeldOut::new(&Spec::default().with_usual_lambda(), &data, None, &split, &|_| ControlFlow::Break(()));
     assert!(matches!(stop, Err(m3svm::Error::Interrupted)));
 }
 
@@ -140,7 +140,7 @@ fn a_search_goes_by_what_it_is_told() {
     // One class is rare: what is best for accuracy is not what is best for the mean over classes.
     let data = Problem::random(307, 120, 3, 3).dense();
     for criterion in Criterion::ALL {
-        let search = Search { criterion, ..small(Method::M3svm.spec()) };
+        let search = Search { criterion, ..small(Method::M3svm.spec().with_usual_lambda()) };
         let found = run(&search, &data);
         let split = folds(data.y(), None, search.folds, search.spec.seed, 0).unwrap();
         for outcome in &found.outcomes {
@@ -171,7 +171,7 @@ fn a_warm_start_leads_to_the_optimum_of_a_cold_one_in_fewer_steps() {
     for p in [1.0, 2.0, 4.0] {
         let mut last = None;
         for lambda in [1e-1, 3e-2, 1e-2, 3e-3, 1e-3] {
-            let spec = Spec { penalty: pairwise(lambda, p), ..Spec::default() };
+            let spec = Spec { penalty: pairwise(lambda, p), ..Spec::default().with_usual_lambda() };
             let cold = spec.fit(&data).unwrap();
             let warm = spec.fit_watched(&data, last.as_ref(), &mut |_| ControlFlow::Continue(())).unwrap();
             assert_eq!(warm.training().stop, Stop::Converged);
@@ -188,7 +188,7 @@ fn a_warm_start_leads_to_the_optimum_of_a_cold_one_in_fewer_steps() {
 #[test]
 fn warm_starts_change_the_time_and_not_the_result() {
     for problem in [Problem::iris(), Problem::random(303, 120, 5, 4)] {
-        let warm = Search { tol: 1e-8, ..small(Spec::default()) };
+        let warm = Search { tol: 1e-8, ..small(Spec::default().with_usual_lambda()) };
         let cold = Search { warm_starts: false, ..warm.clone() };
         let (warm, cold) = (run(&warm, &problem.dense()), run(&cold, &problem.dense()));
         assert_eq!(accuracies(&warm), accuracies(&cold));
@@ -199,7 +199,7 @@ fn warm_starts_change_the_time_and_not_the_result() {
 #[test]
 fn the_number_of_threads_changes_no_bit() {
     let data = Problem::random(304, 200, 6, 4).dense();
-    let search = Search { repeats: 4, ..small(Method::Ism3.spec()) };
+    let search = Search { repeats: 4, ..small(Method::Ism3.spec().with_usual_lambda()) };
     let search = Search { grid: Grid { lambdas: values("1e-3:1e6:4"), ..search.grid.clone() }, ..search };
     let with = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -217,7 +217,7 @@ fn discarding_does_not_change_the_choice() {
     let mut all: Vec<Dataset<'_>> = small_sets.iter().map(Problem::dense).collect();
     all.extend(["glass", "wine"].iter().filter_map(|name| table(name)));
     for data in &all {
-        let spec = Spec { seed: 7, ..Spec::default() };
+        let spec = Spec { seed: 7, ..Spec::default().with_usual_lambda() };
         let grid = Grid { lambdas: values("1e-4:1e3:5"), ps: values("1,3"), ..Grid::default() };
         // Fits start from other neighbours where some are dropped: exact ones do not depend on that, so that only the discarding is tested.
         let full = Search { grid, repeats: 6, discard: false, tol: 1e-8, ..Search::new(spec) };
@@ -233,7 +233,7 @@ fn discarding_does_not_change_the_choice() {
 fn settings_that_are_far_behind_are_discarded() {
     let data = Problem::iris().dense();
     let grid = Grid { lambdas: values("1e-2,1e7"), ps: values("2"), ..Grid::default() };
-    let found = run(&Search { grid, repeats: 3, ..Search::new(Spec::default()) }, &data);
+    let found = run(&Search { grid, repeats: 3, ..Search::new(Spec::default().with_usual_lambda()) }, &data);
     // λ = 1e7 leaves hardly more than the intercept.
     let [hopeless, good] = &found.outcomes[..] else { panic!("two settings") };
     let repeats = hopeless.discarded_after.unwrap();
@@ -244,7 +244,7 @@ fn settings_that_are_far_behind_are_discarded() {
 #[test]
 fn nested_folds_judge_the_search_by_rows_it_has_not_seen() {
     let data = Problem::iris().dense();
-    let search = small(Spec::default());
+    let search = small(Spec::default().with_usual_lambda());
     let nested = search.nested(&data, None, &Journal::none(), &|_| ControlFlow::Continue(())).unwrap();
     assert_eq!((nested.outer.len(), nested.interrupted), (3, false));
     for (outer, fold) in nested.outer.iter().zip(folds(data.y(), None, 3, 0, 0).unwrap()) {
@@ -268,7 +268,8 @@ fn rows_of_weight_0_are_neither_trained_on_nor_tested() {
         (0..4).for_each(|j| broken.x[i * 4 + j] = 1e3 * (i % 7) as f64);
         weights[i] = 0.0;
     }
-    let search = Search { tol: 1e-8, ..small(Spec { scaling: Scaling::Standard, ..Spec::default() }) };
+    let search =
+        Search { tol: 1e-8, ..small(Spec { scaling: Scaling::Standard, ..Spec::default().with_usual_lambda() }) };
     let one = run(&search, &broken.dense().with_weights(weights.clone()).unwrap());
     let other = run(&search, &plain.dense().with_weights(weights).unwrap());
     assert_eq!(accuracies(&one), accuracies(&other));
@@ -281,14 +282,14 @@ fn what_cannot_be_searched_is_refused() {
         let watch = |_: &_| ControlFlow::Continue(());
         search.run(&data, None, &Journal::none(), &watch).unwrap_err().to_string()
     };
-    let usual = Search::new(Spec::default());
+    let usual = Search::new(Spec::default().with_usual_lambda());
     assert_eq!(refused(Search { repeats: 0, ..usual.clone() }), "`repeats` must be at least 1, found 0");
     assert_eq!(refused(Search { folds: 1, ..usual.clone() }), "`folds` must be at least 2, found 1");
     let many = "`folds` must be at most the number of rows of the largest class (50), found 51";
     assert_eq!(refused(Search { folds: 51, ..usual.clone() }), many);
     let grid = Grid { ps: values("0,1"), ..usual.grid.clone() };
     assert!(refused(Search { grid, ..usual.clone() }).starts_with("`p` must "));
-    let ridge = Search { spec: Method::Lr.spec(), ..usual };
+    let ridge = Search { spec: Method::Lr.spec().with_usual_lambda(), ..usual };
     assert_eq!(refused(ridge), "`p` must not be searched where the penalty has none, found a range");
 }
 
@@ -296,7 +297,7 @@ fn what_cannot_be_searched_is_refused() {
 #[test]
 fn a_kernel_that_is_not_square_is_refused_wherever_rows_are_held_out() {
     let (data, watch) = (Problem::iris().dense(), |_: &_| ControlFlow::Continue(()));
-    let spec = Spec { kernel: Kernel::Precomputed, ..Spec::default() };
+    let spec = Spec { kernel: Kernel::Precomputed, ..Spec::default().with_usual_lambda() };
     let search = Search { folds: 2, ..Search::new(spec.clone()) };
     let splits = Validation::Folds(2).splits(&spec, &data, None).unwrap();
     let errors = [
@@ -314,7 +315,8 @@ fn a_kernel_that_is_not_square_is_refused_wherever_rows_are_held_out() {
 
 #[test]
 fn without_a_penalty_the_one_setting_is_cross_validated() {
-    let spec = Spec { penalty: AnyPenalty::None(m3svm::penalty::NoPenalty {}), ..Method::Lr.spec() };
+    let spec =
+        Spec { penalty: AnyPenalty::None(m3svm::penalty::NoPenalty {}), ..Method::Lr.spec().with_usual_lambda() };
     let found = run(&Search { folds: 3, ..Search::new(spec) }, &Problem::random(307, 60, 2, 2).dense());
     assert_eq!((found.outcomes.len(), found.fits), (1, 3));
 }

@@ -4,15 +4,15 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use m3svm::select::{Grid, Journal, Search, SearchResult};
-use m3svm::{Dataset, Error, Spec};
+use m3svm::select::{Grid, Journal, Rule, Search, SearchResult};
+use m3svm::{Dataset, Error, Method, Spec};
 
 use crate::common::Problem;
 
 fn search() -> Search {
     let grid =
         Grid { lambdas: Some("1e-3:1e7:4".parse().unwrap()), ps: Some("1:6".parse().unwrap()), ..Grid::default() };
-    Search { grid, folds: 3, repeats: 3, ..Search::new(Spec::default()) }
+    Search { grid, folds: 3, repeats: 3, ..Search::new(Spec::default().with_usual_lambda()) }
 }
 
 /// Runs with the journal and stops after so many questions of the search whether to go on.
@@ -50,6 +50,32 @@ fn an_interrupted_search_ends_like_one_that_was_not() {
 }
 
 #[test]
+fn a_search_goes_beyond_its_range_and_goes_on_there_after_an_interruption() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    let data = Problem::iris().dense();
+    // All of them too strong.
+    let grid = Grid { lambdas: Some("10:1000:3".parse().unwrap()), extends: true, ..Grid::default() };
+    let search = Search { grid, folds: 3, repeats: 2, ..Search::new(Method::Lr.spec()) };
+    let whole = run(&search, &data, &folder.path().join("other"), usize::MAX).unwrap();
+    let lambdas: Vec<f64> = whole.outcomes.iter().filter_map(|o| o.setting.lambda).collect();
+    assert!(whole.steps > 1 && lambdas.len() == 3 + whole.steps, "{lambdas:?}");
+    assert!(lambdas.windows(2).all(|two| (two[0] / two[1] - 10.0).abs() < 1e-9), "{lambdas:?}");
+    // It ends where a worse value is on either side, or the next one is no better.
+    let best = whole.chosen(Rule::BestMean);
+    let next = &whole.outcomes[whole.best_mean + 1];
+    assert!(best.setting.lambda > lambdas.last().copied() && next.mean <= best.mean, "{lambdas:?}");
+    for patience in [3, 20, 60] {
+        let _ = run(&search, &data, &path, patience);
+    }
+    assert_eq!(run(&search, &data, &path, usize::MAX).unwrap(), whole);
+    assert_eq!(run(&search, &data, &path, 0).unwrap(), whole);
+    // Who types values wants those.
+    let given = Search { grid: Grid { extends: false, ..search.grid.clone() }, ..search };
+    assert_eq!(run(&given, &data, &folder.path().join("given"), usize::MAX).unwrap().outcomes.len(), 3);
+}
+
+#[test]
 fn the_nested_search_has_its_own_places_in_the_journal() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal");
@@ -82,7 +108,10 @@ fn a_journal_of_something_else_is_refused_and_left_alone() {
     };
     let other = "it belongs to a search with other data or other settings";
     assert_eq!(refused(&Search { folds: 4, ..small.clone() }, &data), other);
-    assert_eq!(refused(&Search { spec: Spec { seed: 1, ..Spec::default() }, ..small.clone() }, &data), other);
+    assert_eq!(
+        refused(&Search { spec: Spec { seed: 1, ..Spec::default().with_usual_lambda() }, ..small.clone() }, &data),
+        other
+    );
     let mut changed = Problem::iris();
     changed.x[77] += 1e-9;
     assert_eq!(refused(&small, &changed.dense()), other);

@@ -10,7 +10,7 @@ use crate::common::Problem;
 #[test]
 fn own_folds_handed_in_give_the_same_result() {
     let data = Problem::iris().dense();
-    let search = Search { folds: 4, ..Search::new(Method::Lr.spec()) };
+    let search = Search { folds: 4, ..Search::new(Method::Lr.spec().with_usual_lambda()) };
     let go_on = |_: &_| ControlFlow::Continue(());
     let own = search.run(&data, None, &Journal::none(), &go_on).unwrap();
     let splits = folds(data.y(), None, 4, search.spec.seed, 0).unwrap();
@@ -23,7 +23,7 @@ fn own_folds_handed_in_give_the_same_result() {
 #[test]
 fn splits_that_do_not_fit_the_rows_are_refused() {
     let data = Problem::iris().dense();
-    let search = Search::new(Method::Lr.spec());
+    let search = Search::new(Method::Lr.spec().with_usual_lambda());
     let refused = |splits: &[(&[u32], &[u32])]| {
         let split = |(train, test): &(&[u32], &[u32])| Fold { train: train.to_vec(), test: test.to_vec() };
         let splits: Vec<Fold> = splits.iter().map(split).collect();

@@ -57,7 +57,8 @@ fn batches_come_to_the_optimum_of_all_rows() {
     for (method, scaling) in
         [(Method::M3svm, Scaling::None), (Method::Lr, Scaling::Standard), (Method::Topk, Scaling::None)]
     {
-        let spec = Spec { scaling, penalty: AnyPenalty::Ridge(Ridge { lambda: 20.0 }), ..method.spec() };
+        let spec =
+            Spec { scaling, penalty: AnyPenalty::Ridge(Ridge { lambda: 20.0 }), ..method.spec().with_usual_lambda() };
         let best = spec.fit(&all).unwrap();
         let fifth = Spec { penalty: spec.penalty.with_lambda(4.0), solver: step_size(1e-3), ..spec.clone() };
         let (found, _) = stream(&fifth, &problem, 64, 400);
@@ -77,8 +78,8 @@ fn batches_come_to_the_optimum_of_all_rows() {
 #[test]
 fn a_fit_goes_on_learning_with_its_scaling() {
     let problem = Problem::random(303, 90, 4, 3);
-    let fitted = Spec::default().fit(&batch(&problem, 0..60)).unwrap();
-    let spec = Spec { solver: step_size(1e-9), ..Spec::default() };
+    let fitted = Spec::default().with_usual_lambda().fit(&batch(&problem, 0..60)).unwrap();
+    let spec = Spec { solver: step_size(1e-9), ..Spec::default().with_usual_lambda() };
     let later = spec.fit_batch(&batch(&problem, 60..90), Some(&fitted), &mut AdamState::default()).unwrap();
     assert_eq!(later.scaler(), fitted.scaler());
     assert_eq!(later.training().rows, 90);
@@ -96,7 +97,9 @@ fn a_batch_of_one_class_speaks_for_that_class() {
         let classes = vec!["0".into(), "1".into(), "2".into()];
         let one = Dataset::batch(Features::dense(x, 1, 3).unwrap(), vec![2], classes).unwrap();
         model = Some(
-            Spec { scaling: Scaling::None, ..Spec::default() }.fit_batch(&one, model.as_ref(), &mut state).unwrap(),
+            Spec { scaling: Scaling::None, ..Spec::default().with_usual_lambda() }
+                .fit_batch(&one, model.as_ref(), &mut state)
+                .unwrap(),
         );
     }
     assert_eq!(model.unwrap().predict(&Features::dense(x, 1, 3).unwrap()).unwrap(), [2]);
@@ -107,7 +110,7 @@ fn the_number_of_threads_changes_no_bit_of_a_stream() {
     let problem = Problem::random(305, 3000, 30, 4);
     let with = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| stream(&Spec::default(), &problem, 1000, 1))
+        pool.install(|| stream(&Spec::default().with_usual_lambda(), &problem, 1000, 1))
     };
     let ((one, state), (three, same)) = (with(1), with(3));
     assert_eq!(theta(&one), theta(&three));
@@ -120,7 +123,7 @@ fn the_number_of_threads_changes_no_bit_of_a_stream() {
 fn what_cannot_learn_in_batches_says_so_and_changes_nothing() {
     let problem = Problem::random(306, 30, 3, 3);
     let data = batch(&problem, 0..30);
-    let (first, mut state) = stream(&Spec::default(), &problem, 30, 1);
+    let (first, mut state) = stream(&Spec::default().with_usual_lambda(), &problem, 30, 1);
     let before = state.clone();
     let mut refused = |spec: Spec, model: Option<&Model>| {
         let error = spec.fit_batch(&data, model, &mut state).unwrap_err();
@@ -129,31 +132,39 @@ fn what_cannot_learn_in_batches_says_so_and_changes_nothing() {
     };
     for method in Method::ALL {
         let can = !matches!(method, Method::Ovr | Method::Ovo | Method::Smlr);
-        assert_eq!(method.spec().takes_batches(), can, "{}", method.name());
+        assert_eq!(method.spec().with_usual_lambda().takes_batches(), can, "{}", method.name());
         if !can {
-            refused(method.spec(), None);
+            refused(method.spec().with_usual_lambda(), None);
         }
     }
-    assert!(refused(Spec { class_weight: ClassWeight::Balanced, ..Spec::default() }, None).contains("balanced"));
-    let other = Method::Ovr.spec().fit(&data).unwrap();
-    assert!(refused(Spec::default(), Some(&other)).contains("joint"));
+    assert!(
+        refused(Spec { class_weight: ClassWeight::Balanced, ..Spec::default().with_usual_lambda() }, None)
+            .contains("balanced")
+    );
+    let other = Method::Ovr.spec().with_usual_lambda().fit(&data).unwrap();
+    assert!(refused(Spec::default().with_usual_lambda(), Some(&other)).contains("joint"));
     let two =
         Dataset::batch(Features::dense(vec![0.0; 6], 3, 2).unwrap(), vec![0, 1, 2], data.classes().to_vec()).unwrap();
-    let narrow = Spec::default().fit_batch(&two, None, &mut AdamState::default()).unwrap();
-    assert!(refused(Spec::default(), Some(&narrow)).contains("features: expected 2, found 3"));
-    let spread = Spec { solver: step_size(1e300), ..Spec::default() };
+    let narrow = Spec::default().with_usual_lambda().fit_batch(&two, None, &mut AdamState::default()).unwrap();
+    assert!(refused(Spec::default().with_usual_lambda(), Some(&narrow)).contains("features: expected 2, found 3"));
+    let spread = Spec { solver: step_size(1e300), ..Spec::default().with_usual_lambda() };
     assert!(refused(spread, Some(&first)).contains("not finite"));
     let few = batch(&problem, 0..16);
-    let asked = Spec::default().fit_batch_watched(&few, Some(&first), &mut state, &mut || ControlFlow::Break(()));
+    let asked = Spec::default().with_usual_lambda().with_usual_lambda().fit_batch_watched(
+        &few,
+        Some(&first),
+        &mut state,
+        &mut || ControlFlow::Break(()),
+    );
     assert!(asked.is_ok(), "one step has nothing in between");
     let small = AnySolver::Adam(Adam { learning_rate: 0.01, batch: Some(10) });
     let steps = state.clone();
-    let spec = Spec { solver: small, ..Spec::default() };
+    let spec = Spec { solver: small, ..Spec::default().with_usual_lambda() };
     let asked = spec.fit_batch_watched(&data, Some(&first), &mut state, &mut || ControlFlow::Break(()));
     assert!(matches!(asked, Err(Error::Interrupted)));
     assert_eq!(state, steps);
     let sparse = Features::csr(vec![0, 1], vec![0], vec![1.0], 3).unwrap();
     let sparse = Dataset::batch(sparse, vec![0], data.classes().to_vec()).unwrap();
-    let error = Spec::default().fit_batch(&sparse, Some(&first), &mut state).unwrap_err();
+    let error = Spec::default().with_usual_lambda().fit_batch(&sparse, Some(&first), &mut state).unwrap_err();
     assert!(error.to_string().contains("dense"), "{error}");
 }

@@ -69,11 +69,11 @@ fn the_number_of_threads_changes_no_bit_of_a_decomposition() {
         for (method, data) in
             [Method::Ovr, Method::Ovo].into_iter().flat_map(|m| [(m, problem.dense()), (m, problem.csr())])
         {
-            let one = bits(&fit(&method.spec(), &data, 1));
+            let one = bits(&fit(&method.spec().with_usual_lambda(), &data, 1));
             for threads in [2, 5] {
                 let sparse = data.x().is_sparse();
                 assert!(
-                    one == bits(&fit(&method.spec(), &data, threads)),
+                    one == bits(&fit(&method.spec().with_usual_lambda(), &data, threads)),
                     "{method:?}, {threads} threads, sparse {sparse}"
                 );
             }

@@ -204,8 +204,8 @@ fn hinges_with_an_intercept_are_proven_on_small_problems_of_any_shape() {
             joint(hinge(0.0)),
             spec(hinge(0.0), AnyPenalty::PairwiseRidge(PairwiseRidge { lambda })),
             spec(top_k(2, 0.0), pairwise(lambda, 2.0)),
-            Spec { penalty: ridge, scaling: m3svm::Scaling::None, ..Method::Ovr.spec() },
-            Spec { penalty: ridge, scaling: m3svm::Scaling::None, ..Method::Ovo.spec() },
+            Spec { penalty: ridge, scaling: m3svm::Scaling::None, ..Method::Ovr.spec().with_usual_lambda() },
+            Spec { penalty: ridge, scaling: m3svm::Scaling::None, ..Method::Ovo.spec().with_usual_lambda() },
         ];
         if problem.c > 3 {
             specs.push(joint(top_k(3, 0.0)));

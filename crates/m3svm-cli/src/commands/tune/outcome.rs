@@ -21,6 +21,7 @@ impl Tuned<'_> {
             None => vec![("method", report::method(&search.spec))],
         };
         lines.push(("folds", self.folds()));
+        lines.extend(self.extended().map(|text| ("range", text)));
         lines.push(("best", format!("{}: {}", named(&best.setting), spread(by, best.mean, best.sd))));
         if search.rule == Rule::OneStandardError {
             let chosen = found.chosen(search.rule);
@@ -45,6 +46,19 @@ impl Tuned<'_> {
             (_, None) => ("model", "none".into()),
         });
         format!("{}{}", table::list(&lines), self.map())
+    }
+
+    /// How far the search went beyond the usual values.
+    fn extended(&self) -> Option<String> {
+        let Self { search, found, .. } = self;
+        let usual = search.grid.lambdas.as_ref().filter(|_| found.steps > 0)?.as_slice();
+        let beyond = |end: &f64, outcome: &Outcome| outcome.setting.lambda.is_some_and(|lambda| lambda > *end);
+        let last = found.outcomes.iter().filter_map(|o| o.setting.lambda);
+        let (low, high) = (last.clone().fold(f64::INFINITY, f64::min), last.fold(0.0, f64::max));
+        let above = found.outcomes.iter().any(|o| usual.last().is_some_and(|end| beyond(end, o)));
+        let end = if above { "largest" } else { "smallest" };
+        let by = plural(found.steps, "value");
+        Some(format!("lambda from {} to {}: the best was the {end}, so {by} were added", short(low), short(high)))
     }
 
     /// What the model of an interrupted search is worth.
@@ -179,6 +193,7 @@ impl Tuned<'_> {
             "model": model,
             "settings": settings.collect::<Vec<_>>(),
             "fits": found.fits,
+            "lambdas_added": found.steps,
             "discarded": self.discarded(),
             "unconverged": found.unconverged,
             "iterations": found.iterations,

@@ -129,7 +129,7 @@ fn both(
     let go_on = &mut |_: &solver::Progress| ControlFlow::Continue(());
     let alone = AnySolver::Auto.minimize(&whole, vec![0.0; whole.dim()], &limits(tol), go_on).unwrap();
     let desk = Desk::new(data, parts, forgets);
-    let spec = Spec { loss: *any_loss, epsilon, intercept, ..Spec::default() };
+    let spec = Spec { loss: *any_loss, epsilon, intercept, ..Spec::default().with_usual_lambda() };
     let setup = PartSetup {
         spec: serde_json::to_string(&spec).unwrap(),
         classes: data.classes().len(),
@@ -217,7 +217,7 @@ fn parts_reach_the_certified_optimum_of_every_method() {
     let tol = 1e-7;
     let data = clouds(120, 4, 4, false);
     for method in Method::ALL {
-        let spec = Spec { scaling: Scaling::None, epsilon: EPSILON, tol, ..method.spec() };
+        let spec = Spec { scaling: Scaling::None, epsilon: EPSILON, tol, ..method.spec().with_usual_lambda() };
         let penalty = spec.penalty.as_dyn();
         let scorer = penalty.for_scorer();
         let apart: Vec<Solution> = match (spec.scheme, scorer.as_deref()) {
@@ -311,7 +311,7 @@ fn whole_fits_of_every_joint_method_agree_with_memory() {
         let data = clouds(n, 5, 3, is_sparse);
         for method in Method::ALL {
             let class_weight = crate::ClassWeight::Balanced;
-            let spec = Spec { class_weight, tol: 1e-7, ..method.spec() };
+            let spec = Spec { class_weight, tol: 1e-7, ..method.spec().with_usual_lambda() };
             let remote = fit_of(&spec, &data, 5);
             if spec.scheme != Scheme::Joint {
                 assert!(remote.unwrap_err().to_string().contains("on other machines"), "{method:?}");
@@ -335,7 +335,7 @@ fn a_step_is_a_handful_of_rounds() {
     for (d, c) in [(6, 4), (24, 10)] {
         let data = clouds(4000, d, c, false);
         for method in [Method::Lr, Method::M3svm, Method::Ww] {
-            let model = fit_of(&method.spec(), &data, 4).unwrap();
+            let model = fit_of(&method.spec().with_usual_lambda(), &data, 4).unwrap();
             let training = model.training();
             assert!(training.passes.unwrap() <= 5 * (training.iterations + 1), "{method:?}: {training:?}");
         }
@@ -364,7 +364,7 @@ fn who_is_told_to_stop_begins_no_more_rounds() {
     let (classes, mass) = (data.classes().to_vec(), vec![100.0; 4]);
     let fit = RemoteFit { carrier: &desk, descriptions: &descriptions, classes, mass, feature_names: None };
     let mut told = None;
-    let model = fit.fit(&Spec { tol: 1e-12, ..Spec::default() }, None, &mut |_| {
+    let model = fit.fit(&Spec { tol: 1e-12, ..Spec::default().with_usual_lambda() }, None, &mut |_| {
         let sent = desk.0.messages.load(Ordering::Relaxed);
         if sent < 10 {
             return ControlFlow::Continue(());
@@ -400,7 +400,7 @@ fn a_carrier_that_fails_ends_the_fit_with_its_error() {
     let descriptions = desk.0.descriptions();
     let (classes, mass) = (data.classes().to_vec(), vec![100.0; 4]);
     let fit = RemoteFit { carrier: &desk, descriptions: &descriptions, classes, mass, feature_names: None };
-    let error = fit.fit(&Spec::default(), None, &mut |_| ControlFlow::Continue(())).unwrap_err();
+    let error = fit.fit(&Spec::default().with_usual_lambda(), None, &mut |_| ControlFlow::Continue(())).unwrap_err();
     assert_eq!(error.to_string(), "part 3 is gone");
     // A message of another version.
     let other = RowPart::default().answer(&desk.0.pieces[4], &[], None, b"m3svm 9.9.9\nx").unwrap_err();

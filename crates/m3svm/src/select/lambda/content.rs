@@ -58,12 +58,14 @@ impl Units {
         self.0.iter().flatten().map(|unit| unit.rows.len()).sum()
     }
 
-    /// At most so many folds; none where there are too few rows for two. Units that are alone in their class are always trained on, and so
+    /// At most so many folds; none where there are too few rows for two, or where rows of one class alone could be tested: whoever always says
+    /// that class would be right. Units that are alone in their class are always trained on, and so
     /// is whatever would be missing in a training part.
     pub(super) fn folds(&self, most: usize) -> Vec<Fold> {
         let tested = self.0.iter().map(|class| if class.len() > 1 { class.len() } else { 0 }).sum::<usize>();
         let count = most.min(tested);
-        if count < 2 {
+        let told_apart = self.0.iter().filter(|class| class.len() > 1).count();
+        if count < 2 || told_apart < 2 {
             return Vec::new();
         }
         let mut parts: Vec<Vec<u32>> = vec![Vec::new(); count];

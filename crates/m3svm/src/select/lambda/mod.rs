@@ -15,7 +15,6 @@ use crate::dataset::Dataset;
 use crate::error::Result;
 use crate::penalty::AUTO;
 use crate::scale::Scaler;
-use crate::scheme::Scheme;
 use crate::solver::{AnySolver, Progress, Watch};
 use crate::spec::Spec;
 use crate::tuning::tuning;
@@ -36,8 +35,6 @@ tuning! {
         least_of_class: usize = 20, "rows", "five in every fold";
         /// How near to the optimum the fits come.
         tol: f64 = 1e-3, "the objective", "that of searches";
-        /// The same with a problem for every pair of classes.
-        tol_of_pairs: f64 = 1e-6, "the objective", "by hand: the order of rows shows less";
         /// Steps of a fit at most.
         most_steps: usize = 200, "steps", "by hand";
         /// Folds of the first, wide search.
@@ -116,19 +113,19 @@ impl LambdaChoice {
 }
 
 impl Spec {
-    /// Whether λ is to be chosen from the data: it is [`AUTO`].
+    /// Whether λ is to be chosen from the data: it is [`AUTO`], and there is slack to weigh.
     pub fn chooses_lambda(&self) -> bool {
-        self.penalty.lambda() == Some(AUTO)
+        self.penalty.is_auto() && !self.hard_margin
     }
 
-    /// The same settings with λ to be chosen from the data by every fit.
+    /// The same settings with λ to be chosen from the data by every fit, which is the default.
     ///
     /// ```
     /// # use m3svm::{Dataset, Features, Spec};
     /// # let x: Vec<f64> = (0..40).map(|i| f64::from(i % 4) + 0.3 * f64::from(i % 7)).collect();
     /// # let labels: Vec<String> = (0..40).map(|i| (i % 2).to_string()).collect();
     /// # let data = Dataset::from_labels(Features::dense(x, 40, 1)?, &labels)?;
-    /// let model = Spec::default().with_auto_lambda().fit(&data)?;
+    /// let model = Spec::default().fit(&data)?;
     /// let choice = model.training().lambda.as_ref().expect("nobody has set λ");
     /// assert_eq!(model.spec().penalty.lambda(), Some(choice.lambda));
     /// # Ok::<(), m3svm::Error>(())
@@ -158,20 +155,28 @@ impl Spec {
         Ok((self.with_lambda(choice.lambda), Some(choice)))
     }
 
-    pub(crate) fn with_lambda(&self, lambda: f64) -> Self {
+    /// The same settings with another λ, where the penalty has one.
+    pub fn with_lambda(&self, lambda: f64) -> Self {
         Self { penalty: self.penalty.with_lambda(lambda), ..self.clone() }
+    }
+
+    /// The same settings with one λ for all data: [`AnyPenalty::usual_lambda`](crate::AnyPenalty::usual_lambda).
+    pub fn with_usual_lambda(&self) -> Self {
+        self.with_lambda(self.penalty.usual_lambda())
     }
 
     pub(crate) fn choose(&self, data: &Dataset<'_>, control: &Control<'_>) -> Result<LambdaChoice> {
         // Optima do not depend on the way to them, and on folds there is one way that is quick. With a limit of steps it is one that does
-        // not go row by row: the order of rows would show in results so far from the optimum. That of pairs of classes does all the same.
-        let tol = if self.scheme == Scheme::OneVsOne { LAMBDA.tol_of_pairs } else { LAMBDA.tol };
+        // not go row by row: the order of rows would show in results so far from the optimum.
         let max_iter = Some(LAMBDA.most_steps);
-        let spec = Spec { tol, solver: AnySolver::Auto, max_iter, ..self.clone() };
+        let spec = Spec { tol: LAMBDA.tol, solver: AnySolver::Auto, max_iter, ..self.clone() };
         let weights = self.row_weights(data)?;
         let mut units = Units::of(data, self.kernel, weights.as_deref());
         units.thin_out(LAMBDA.rows_for(data.x().stored() / data.rows().max(1)), LAMBDA.least_of_class);
         let folds = units.folds(LAMBDA.folds);
+        // Parts of the rows may be fewer than what a kernel is approximated by.
+        let least = folds.iter().map(|fold| fold.train.len()).min();
+        let spec = Spec { rank: spec.rank.map(|rank| least.map_or(rank, |least| rank.min(least))), ..spec };
         let found = match LambdaPath::new(&spec, data, &folds, control)? {
             Some(path) => path.follow(control)?,
             None => None,

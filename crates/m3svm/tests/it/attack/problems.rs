@@ -124,7 +124,7 @@ fn precompute(problem: &mut Problem) {
 
 fn settings(problem: &Problem, random: &mut Random) -> Spec {
     let method = Method::ALL[random.below(Method::ALL.len())];
-    let mut spec = method.spec();
+    let mut spec = method.spec().with_usual_lambda();
     let lambda = 10f64.powf(-6.0 + 7.0 * random.uniform());
     let delta = [0.0, 0.0, 1e-3, 0.1, 1.0][random.below(5)];
     spec.penalty = match spec.penalty {
