@@ -262,7 +262,12 @@ def class_weight_by_name(class_weight: Any, classes: NDArray[Any]) -> str | dict
 
 
 def label_kind(classes: NDArray[Any]) -> str:
-    """What labels are, in the words of model files."""
+    """What labels are, in the words of model files, which have none for times: they would come back as texts."""
+    if np.asarray(classes).dtype.kind in "mM":
+        raise ValueError(
+            "a model file knows texts, numbers and truth values as classes, found times; pickle the estimator, or train it "
+            "on texts"
+        )
     return {"i": "integer", "u": "integer", "f": "real", "b": "boolean"}.get(np.asarray(classes).dtype.kind, "text")
 
 

@@ -153,12 +153,19 @@ def _of_array(column: NDArray[Any], name: str) -> Any:
 def _of_values(codes: NDArray[Any], values: list[Any], name: str) -> Any:
     """A column of objects: of numbers or times if all of them are, of texts if all are something that can be read as one."""
     if values and all(isinstance(v, (bool, int, float, Decimal, np.number, np.bool_)) for v in values):
-        return np.append(np.array([float(v) for v in values]), np.nan)[codes]
+        return np.append(np.array([_number(v, name) for v in values]), np.nan)[codes]
     if values and all(isinstance(v, (datetime.date, np.datetime64)) for v in values):
         times = [_utc(v) for v in values]
         return np.append(_milliseconds(np.array(times, dtype="datetime64[ms]")), _NO_TIME)[codes], False
     _refuse_others(values, name)
     return np.ascontiguousarray(codes, dtype=np.int32), [_text(value) for value in values]
+
+
+def _number(value: Any, name: str) -> float:
+    try:
+        return float(value)
+    except OverflowError as problem:
+        raise ValueError(f"column {name!r}: found a whole number above 1.8e308, expected a finite number") from problem
 
 
 def _refuse_others(values: list[Any], name: str) -> None:

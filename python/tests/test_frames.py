@@ -215,6 +215,12 @@ def test_arrays_are_prepared_if_asked(iris):
     assert not hasattr(model, "feature_names_in_")
 
 
+def test_whole_numbers_beyond_all_floats_are_named():
+    frame = _frame().assign(huge=[10**400, *range(ROWS - 1)])
+    with pytest.raises(ValueError, match="column 'huge': found a whole number above 1.8e308, expected a finite number"):
+        M3SVMClassifier().fit(frame, KINDS)
+
+
 def test_settings_of_the_preparation_are_checked():
     frame = _frame()
     with pytest.raises(ValueError, match="`preparation` has no `mising`"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +44,15 @@ def test_labels_survive_a_model_file(labels, tmp_path):
     # And again.
     loaded.save(tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "m").read_bytes()
+
+
+def test_times_as_labels_are_kept_by_pickles_alone(tmp_path):
+    days = np.array(["2024-01-01", "2024-01-02"], dtype="datetime64[D]")
+    model = m3svm.M3SVMClassifier().fit([[0.0], [1.0]], days)
+    with pytest.raises(ValueError, match="a model file knows texts, numbers and truth values as classes, found times"):
+        model.save(tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+    assert pickle.loads(pickle.dumps(model)).predict([[1.0]])[0] == days[1]
 
 
 def test_labels_of_files_that_do_not_say_are_numbers_if_all_are(tmp_path):

@@ -105,6 +105,10 @@ pub(crate) fn calibrated_log_loss(scores: &[f64], y: &[u32], classes: usize, wei
             slope += w * (mean / sum - target);
             bend += w * (square / sum - (mean / sum) * (mean / sum));
         }
+        // Scores and weights may be so large that their products overflow: then the temperature stays where it is.
+        if !(slope.is_finite() && bend.is_finite()) {
+            break;
+        }
         let step = if bend > 0.0 { slope / bend } else { 0.0 };
         inverse = (inverse - step).clamp(inverse / NEWTON_REACH, inverse * NEWTON_REACH);
         if step.abs() <= 1e-3 * inverse {
@@ -179,6 +183,15 @@ mod tests {
     }
 
     const SCORES: [f64; 12] = [2.0, 1.0, -1.0, 0.3, 0.9, 0.1, -0.5, 0.2, 0.1, 1.5, -2.0, 1.4];
+
+    #[test]
+    fn products_that_overflow_leave_a_number() {
+        for size in [1e120, 1e160, 1e300] {
+            let scores = [size, 0.0, -size, 0.5 * size, 0.0, size, -size, 0.0, 0.0];
+            let loss = calibrated_log_loss(&scores, &[0, 1, 2], 3, &[1e200, 1e262, 1.0]);
+            assert!(loss.is_finite() && loss >= 0.0, "{size}: {loss}");
+        }
+    }
 
     #[test]
     fn no_other_temperature_is_more_likely() {
