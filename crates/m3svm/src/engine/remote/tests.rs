@@ -375,9 +375,9 @@ fn who_is_told_to_stop_begins_no_more_rounds() {
     let model = model.unwrap();
     assert_eq!(model.training().stop, Stop::Interrupted);
     assert!(model.certificate().objective.is_finite());
-    // What the best point is worth takes some rounds of its own.
+    // What the best point is worth takes eight rounds of its own; a step may take dozens.
     let after = desk.0.messages.load(Ordering::Relaxed) - told.unwrap();
-    assert!(after <= 4, "{after}");
+    assert!(after <= 10, "{after}");
 }
 
 #[test]
