@@ -278,7 +278,7 @@ fn a_bad_cell_is_named_with_its_file_and_nothing_is_left() {
 fn a_search_over_files_chooses_as_one_over_rows_in_memory() {
     let lab = lab(3);
     for options in ["--lambda 1e-3,1,1e3 --p 2,4", "--method ovr --lambda 1e-2,10,1e4 --metric balanced --repeats 2"] {
-        let tune = format!("tune parts --folds 3 --json --tol 1e-7 --search-tol 1e-6 {options}");
+        let tune = format!("tune parts --folds 3 --no-discard --json --tol 1e-7 --search-tol 1e-6 {options}");
         let (whole, streamed) = (json(&lab, &tune), json(&lab, &format!("{tune} {LITTLE} --cache {}", options.len())));
         for name in ["lambda", "p"] {
             assert_eq!(streamed["chosen"][name], whole["chosen"][name], "{streamed} {whole}");
