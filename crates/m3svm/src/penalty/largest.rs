@@ -8,8 +8,11 @@
 //! maximum is rounded off by a barrier, `min over t of t + μ Σ log((t + μ)/(t − ‖uₖₗ‖²))`, which is convex in t and W and no less than the
 //! maximum; its slopes are `aₖₗ = μ/(t − ‖uₖₗ‖²)`. Newton keeps a as a dual state and linearises `a·(t − ‖u‖²) = μ`, as it does with the hinge.
 
+use faer::{Mat, Side};
+
 use super::pairwise::{Norm, Pairwise};
 use super::{Curvature, DualTerms, Penalty, by_class, pairs};
+use crate::certificate::pay;
 use crate::linalg::{axpy, dot};
 use crate::rounding::{length, of_sum};
 
@@ -189,20 +192,62 @@ impl Penalty for Largest {
     }
 
     fn dual_terms(&self, w: &[f64], classes: usize, loss_grad: &[f64], epsilon: f64, dual: &[f64]) -> DualTerms {
+        self.dual_terms_beside(w, classes, loss_grad, epsilon, dual, 0.0)
+    }
+
+    /// What is beside pays ¼⟨S, A⁻¹S⟩ like all the rest, at most a quarter of its square over the least eigenvalue of A. Where the longest pairs
+    /// do not connect all classes that is ε alone, and all pairs get a little of a instead.
+    fn dual_terms_beside(
+        &self,
+        w: &[f64],
+        classes: usize,
+        loss_grad: &[f64],
+        epsilon: f64,
+        dual: &[f64],
+        lost: f64,
+    ) -> DualTerms {
+        // Shares that all pairs get alike, the least bound of which counts.
+        const SHARES: [f64; 8] = [0.0, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3];
         let vectors = by_class(w, classes);
         let squares = Self::squares(&vectors, classes);
         // Slopes of the exact maximum say nothing of pairs that share it.
         let fine = Self { mu: self.mu.max(1e-12 * squares.iter().copied().fold(1.0, f64::max)), ..*self };
         let a = fine.weights(&fine.level(&squares), dual);
         let total: f64 = a.iter().sum::<f64>() * (1.0 + of_sum(a.len()));
-        let mut weights = vec![0.0; classes * classes];
-        pairs(classes, |pair, k, l| {
-            let weight = self.lambda * a[pair] / total;
-            (weights[k * classes + l], weights[l * classes + k]) = (weight, weight);
-        });
-        let (quadratic, size) = eliminate(by_class(loss_grad, classes), classes, weights, epsilon);
-        DualTerms { quadratic, rounding: 2.0 * of_sum(classes) * size, ..DualTerms::default() }
+        let mut best: Option<DualTerms> = None;
+        for share in SHARES {
+            let even = share / a.len() as f64;
+            let mut weights = vec![0.0; classes * classes];
+            pairs(classes, |pair, k, l| {
+                let weight = self.lambda * ((1.0 - share) * (a[pair] / total) + even) * (1.0 - of_sum(4));
+                (weights[k * classes + l], weights[l * classes + k]) = (weight, weight);
+            });
+            let beside = if lost > 0.0 { pay(lost, 0.0, least(&weights, classes, epsilon)) } else { 0.0 };
+            let (quadratic, size) = eliminate(by_class(loss_grad, classes), classes, weights, epsilon);
+            let quadratic = quadratic + beside;
+            if best.as_ref().is_none_or(|best| quadratic < best.quadratic) {
+                best = Some(DualTerms { quadratic, rounding: 2.0 * of_sum(classes) * size, ..DualTerms::default() });
+            }
+            if lost == 0.0 {
+                break;
+            }
+        }
+        best.unwrap_or_default()
     }
+}
+
+/// No more than the least eigenvalue of A = the Laplacian of given weights + εI for vectors that sum to zero over the classes.
+fn least(weights: &[f64], classes: usize, epsilon: f64) -> f64 {
+    let c = classes;
+    let degree = |k: usize| (0..c).map(|l| weights[k * c + l]).sum::<f64>();
+    let degrees: Vec<f64> = (0..c).map(degree).collect();
+    // What all classes have in common is put where it is not the least.
+    let top = 2.0 * degrees.iter().copied().fold(0.0, f64::max);
+    let laplacian = Mat::from_fn(c, c, |k, l| if k == l { degrees[k] } else { -weights[k * c + l] } + top / c as f64);
+    let values = laplacian.self_adjoint_eigenvalues(Side::Lower).unwrap_or_default();
+    let found = values.into_iter().fold(f64::INFINITY, f64::min);
+    let found = if found.is_finite() { (found - 64.0 * of_sum(c) * top).max(0.0) } else { 0.0 };
+    epsilon + found
 }
 
 impl Largest {
