@@ -219,9 +219,13 @@ class Search(LinearClassifier):
             setattr(self, f"{name}_", value)
 
     def _edges(self) -> list[tuple[str, float, str]]:
-        """Where the best of the tried values is the last one, and better than the one before: further ones may be better still."""
+        """Where the best of the tried values is the last one, and better than the one before by more than the standard error of
+        the difference over splits, which chance brings about: further ones may be better still.
+        """
         found = []
-        means, settings = self.cv_results_["mean_test_score"], self.cv_results_["params"]
+        settings = self.cv_results_["params"]
+        splits = [column for name, column in self.cv_results_.items() if name.startswith("split")]
+        scores = np.column_stack(splits)
         best = settings[self._best_mean]
         for name, value in best.items():
             alike = [
@@ -234,7 +238,9 @@ class Search(LinearClassifier):
             neighbour = alike[1] if at == 0 else alike[-2]
             # There is nothing below lam = 0, and no certificate below p = 1.
             last = at == 0 and (value <= 1 if name == "p" else value <= 0)
-            if not last and means[self._best_mean] > means[neighbour] + _EQUAL:
+            ahead = scores[self._best_mean] - scores[neighbour]
+            by_chance = ahead.std(ddof=1) / np.sqrt(len(ahead)) if len(ahead) > 1 else 0.0
+            if not last and ahead.mean() > by_chance + _EQUAL:
                 found.append((name, value, "smallest" if at == 0 else "largest"))
         return found
 

@@ -31,6 +31,7 @@ def promised(node: ast.FunctionDef) -> Any:
         "NDArray": NDArray,
         "Settings": Settings,
         "Frame": _core.Frame,
+        "GatheredRows": _core.GatheredRows,
         "Model": _core.Model,
         "PreparedFrame": _core.PreparedFrame,
         "RowPart": _core.RowPart,
@@ -53,7 +54,11 @@ def fits(value: Any, hint: Any) -> bool:
     if origin is list:
         return isinstance(value, list) and all(fits(each, inner[0]) for each in value)
     if origin is tuple:
-        return len(value) == len(inner) and all(fits(*each) for each in zip(value, inner, strict=True))
+        return (
+            isinstance(value, tuple)
+            and len(value) == len(inner)
+            and all(fits(*each) for each in zip(value, inner, strict=True))
+        )
     raise AssertionError(f"{hint} is new here")
 
 
@@ -91,6 +96,19 @@ def answered() -> bytes:
     return _core.RowPart().answer(X, Y, carrier.messages[0])
 
 
+def gathered() -> _core.GatheredRows:
+    rows = _core.GatheredRows()
+    rows.push(X, Y, NAMES)
+    return rows
+
+
+def finished() -> _core.GatheredRows:
+    rows = gathered()
+    rows.pass_ended()
+    rows.finish(text_labels=False)
+    return rows
+
+
 def frame() -> _core.Frame:
     return _core.Frame.from_columns([column.copy() for column in X.T], 4, list("wxyz"))
 
@@ -107,6 +125,13 @@ CALLS = {
     "fit": lambda _: _core.fit(X, Y, NAMES, M3SVM),
     "described": lambda model: model.described("text"),
     "fit_batch": lambda _: _core.fit_batch(X, Y, NAMES, M3SVM),
+    "check_passing": lambda _: _core.check_passing(M3SVM),
+    "further": lambda _: _core.further([(0.1, 2.0, [0.5]), (1.0, 2.0, [0.9])]),
+    "GatheredRows.__new__": lambda _: _core.GatheredRows(),
+    "GatheredRows.push": lambda _: gathered().push(X, Y, NAMES),
+    "GatheredRows.pass_ended": lambda _: gathered().pass_ended(),
+    "GatheredRows.finish": lambda _: gathered().finish(text_labels=False),
+    "GatheredRows.fit": lambda _: finished().fit(M3SVM),
     "search": lambda _: _core.search(X, Y, NAMES, M3SVM, ROWS, lams=[0.1], ps=[2.0]),
     "grid": lambda _: _core.grid(M3SVM),
     "choose": lambda _: _core.choose([(0.1, None, [0.5])], "best-mean"),
@@ -139,7 +164,11 @@ CALLS = {
     "Frame.select": lambda _: frame().select(["x", "w"]),
 }
 # Of other classes than models the properties are looked up in these.
-OTHERS = {"Frame": lambda _: frame(), "PreparedFrame": lambda model: model.prepare(frame(), [0.0] * 4)[0]}
+OTHERS = {
+    "Frame": lambda _: frame(),
+    "GatheredRows": lambda _: finished(),
+    "PreparedFrame": lambda model: model.prepare(frame(), [0.0] * 4)[0],
+}
 
 
 def functions() -> dict[str, ast.FunctionDef]:
