@@ -196,7 +196,8 @@ fuzz: python-build
 fuzz-short: python-build
 	M3SVM_FUZZ_RUNS=$(FUZZ_RUNS) M3SVM_FUZZ_SEED=$(FUZZ_SEED) cargo test $(RUST) --locked --test short -- --test-threads 2
 	$(VENV)/bin/python fuzz/python/border.py --rounds $(FUZZ_ROUNDS)
-	cargo build $(RUST) --locked --bin m3svm
+	@# With an example, whose features are those of the tests: nothing large is built again.
+	cargo build $(RUST) --locked --bin m3svm --example quickstart
 	$(VENV)/bin/python fuzz/python/program.py target/debug/m3svm --runs $(FUZZ_TABLES) --seed $(FUZZ_SEED)
 
 .venv/ready: bench/requirements.txt
