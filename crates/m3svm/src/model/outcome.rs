@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::pair_judge::{Judged, PairJudge};
+use super::pair_judge::{PairJudge, PairVerdicts};
 use super::scores::AT_A_TIME;
 use super::{FitOutcome, Named, argmax, class_scores};
 use crate::dataset::Dataset;
@@ -33,7 +33,7 @@ impl FitOutcome {
         let weight = |i: usize| data.weights().map_or(1.0, |w| w[i]);
         let (mut right, mut slopes) = (0.0, Some(Vec::new()));
         if let Some(judge) = judge {
-            let Judged { rivals, won } = judge.judge(data.x(), data.y())?;
+            let PairVerdicts { rivals, won } = judge.judge(data.x(), data.y())?;
             slopes = slopes_of_rivals(spec, &rivals, data.y(), c);
             right = (0..n).filter(|i| won[*i]).map(weight).sum();
             return Ok(Self::joined(data, right, slopes));

@@ -24,7 +24,7 @@ pub(super) struct PairJudge<'a> {
 }
 
 /// What pairs say of some rows.
-pub(super) struct Judged {
+pub(super) struct PairVerdicts {
     /// How strongly each class is spoken for against the row's own (n×c, 0 for that).
     pub(super) rivals: Vec<f64>,
     /// Whether the row's class wins.
@@ -57,9 +57,9 @@ impl<'a> PairJudge<'a> {
     }
 
     /// Rivals, and which rows' classes win.
-    pub(super) fn judge(&self, x: &Features<'_>, y: &[u32]) -> Result<Judged> {
+    pub(super) fn judge(&self, x: &Features<'_>, y: &[u32]) -> Result<PairVerdicts> {
         let (rivals, won) = self.map(x, y, |row, y, out| self.wins(row, y, out))?;
-        Ok(Judged { rivals, won })
+        Ok(PairVerdicts { rivals, won })
     }
 
     /// What `f` finds in every row; it writes c numbers.

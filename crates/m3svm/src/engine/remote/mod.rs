@@ -71,7 +71,7 @@ struct RemoteState {
     duals: Option<(LossSums, Vec<f64>)>,
     /// Whether the sums of dual variables were asked for at the last point.
     wants_duals: bool,
-    ahead: Option<Ahead>,
+    ahead: Option<AnsweredAhead>,
     /// What will round the loss off where the step ends.
     foreseen: Option<f64>,
     rounding: f64,
@@ -83,7 +83,7 @@ struct RemoteState {
 const SHIFTED_CLASSES: usize = 64;
 
 /// What is known of the end of a step that has not been taken yet.
-struct Ahead {
+struct AnsweredAhead {
     theta: Vec<f64>,
     mu: f64,
     sums: PartSums,
@@ -236,7 +236,7 @@ impl<'a> RemoteRows<'a> {
         let mut state = self.state.borrow_mut();
         let mut theta = state.theta.clone();
         axpy(1.0, &state.step, &mut theta);
-        state.ahead = Some(Ahead { theta, mu, sums, shifted });
+        state.ahead = Some(AnsweredAhead { theta, mu, sums, shifted });
         Some(value)
     }
 
